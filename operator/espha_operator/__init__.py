@@ -1,0 +1,1 @@
+"""The kopf operator that turns an EspHaDeployment into a running deployment."""
