@@ -1,0 +1,1 @@
+"""Election, order log, fenced writer, and the engine loop that joins them."""

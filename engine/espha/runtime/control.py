@@ -1,0 +1,72 @@
+"""The child's side of the talk with its supervisor: roles come in, states go out."""
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+STATUS_FD_VARIABLE = "ESPHA_STATUS_FD"
+_HEARTBEAT_S = 1.0
+EXIT_ORPHANED = 75
+"""Exit code of a child whose supervisor is gone."""
+
+
+class Control:
+    """Reads the role from standard input, reports state on the status descriptor.
+
+    Without a status descriptor (a child started by hand) it reports nothing and is active at once.
+    """
+
+    def __init__(self) -> None:
+        self._active = threading.Event()
+        self._lock = threading.Lock()
+        self._line: bytes = b""
+        fd = os.environ.get(STATUS_FD_VARIABLE)
+        self._fd = int(fd) if fd else None
+        if self._fd is None:
+            self._active.set()
+            return
+        os.set_blocking(self._fd, False)
+        threading.Thread(target=self._read_roles, name="control", daemon=True).start()
+        threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True).start()
+
+    @property
+    def role(self) -> str:
+        """`standby` until this replica is elected, then `active` for the life of the process."""
+        return "active" if self._active.is_set() else "standby"
+
+    def wait_active(self, timeout: float) -> bool:
+        """Wait up to `timeout` seconds to be elected; tell whether that is so."""
+        return self._active.wait(timeout)
+
+    def report(self, state: str, in_step: bool, **facts: Any) -> None:
+        """Tell the supervisor the state now, and again each second; `facts` must fit JSON."""
+        line = json.dumps({"state": state, "in_step": in_step, **facts}).encode() + b"\n"
+        with self._lock:
+            self._line = line
+            self._send()
+
+    def _send(self) -> None:
+        if self._fd is None or not self._line:
+            return
+        try:
+            os.write(self._fd, self._line)
+        except BlockingIOError:
+            pass  # the supervisor is behind; the next heartbeat says it again
+        except BrokenPipeError:
+            os._exit(EXIT_ORPHANED)
+
+    def _heartbeat(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(_HEARTBEAT_S):
+            with self._lock:
+                self._send()
+
+    def _read_roles(self) -> None:
+        for line in sys.stdin.buffer:
+            if json.loads(line).get("role") == "active":
+                self._active.set()
+        # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end
+        # is safe at any moment, since only whole transactions count.
+        os._exit(EXIT_ORPHANED)

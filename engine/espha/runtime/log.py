@@ -1,0 +1,157 @@
+"""Reading one-partition topics exactly: committed records only, from a known offset to the end."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+PARTITION = 0
+"""Every topic of a deployment has this one partition: order holds only inside a partition."""
+
+CLIENT_TUNING = {
+    # Find a new leader within milliseconds instead of the stock 100 ms to 1 s steps.
+    "topic.metadata.refresh.fast.interval.ms": 20,
+    "retry.backoff.ms": 10,
+    "retry.backoff.max.ms": 50,
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 100,
+    "socket.connection.setup.timeout.ms": 1000,
+    "log.connection.close": False,
+}
+
+_REQUEST_TIMEOUT_S = 10.0
+_STEP_BACK = 64
+
+
+class LogError(Exception):
+    """A topic cannot be read as asked; the text names topic and offset."""
+
+
+def reader(bootstrap: str, topics: dict[str, int]) -> Consumer:
+    """Make a read_committed consumer that starts each topic at the given offset.
+
+    It belongs to no group, commits nothing, and reports the end of a partition as an event
+    (`PARTITION_EOF`), whose offset is the last stable offset that was reached.
+    """
+    consumer = Consumer(
+        {
+            **CLIENT_TUNING,
+            "bootstrap.servers": bootstrap,
+            "group.id": "espha-reader",  # required by the client, unused: nothing is committed
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 100,
+            "fetch.error.backoff.ms": 10,
+            "queued.max.messages.kbytes": 16_384,
+        }
+    )
+    consumer.assign([TopicPartition(topic, PARTITION, offset) for topic, offset in topics.items()])
+    return consumer
+
+
+def check(message: Message) -> bool:
+    """Tell a record (True) from a harmless event (False).
+
+    Raises:
+        LogError: the offset asked for no longer exists, or the topic is unknown.
+    """
+    error = message.error()
+    if error is None:
+        return True
+    if error.code() == KafkaError._PARTITION_EOF or error.retriable():
+        return False
+    if error.code() == KafkaError._AUTO_OFFSET_RESET:
+        raise LogError(
+            f"topic {message.topic()}: offset {message.offset()} is gone (retention is shorter "
+            "than what this reader needs)"
+        )
+    if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
+        return False
+    raise LogError(f"topic {message.topic()}: {error.str()}")
+
+
+class Offsets:
+    """Asks brokers for a topic's first offset and last stable offset, on a kept connection."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._admin = AdminClient({**CLIENT_TUNING, "bootstrap.servers": bootstrap})
+
+    def first(self, topic: str) -> int:
+        """Return the offset of the oldest record that the topic still holds."""
+        return self._ask(topic, OffsetSpec.earliest())
+
+    def end(self, topic: str) -> int:
+        """Return the last stable offset: every record below it is committed or aborted."""
+        return self._ask(topic, OffsetSpec.latest())
+
+    def _ask(self, topic: str, spec: OffsetSpec) -> int:
+        partition = TopicPartition(topic, PARTITION)
+        futures = self._admin.list_offsets(
+            {partition: spec},
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=_REQUEST_TIMEOUT_S,
+        )
+        try:
+            return int(futures[partition].result(_REQUEST_TIMEOUT_S).offset)
+        except KafkaException as error:
+            raise LogError(f"topic {topic}: {error.args[0].str()}") from None
+
+
+def end_offset(bootstrap: str, topic: str) -> int:
+    """Return a topic's last stable offset."""
+    return Offsets(bootstrap).end(topic)
+
+
+@contextmanager
+def open_reader(bootstrap: str, topics: dict[str, int]) -> Iterator[Consumer]:
+    """Like `reader`, closed at the end of the block."""
+    consumer = reader(bootstrap, topics)
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def read_range(bootstrap: str, topic: str, start: int, end: int) -> Iterator[Message]:
+    """Yield the committed records with start ≤ offset < end; end at most the stable offset."""
+    if start >= end:
+        return
+    with open_reader(bootstrap, {topic: start}) as consumer:
+        while True:
+            message = consumer.poll(_REQUEST_TIMEOUT_S)
+            if message is None:
+                raise LogError(f"topic {topic}: no answer in {_REQUEST_TIMEOUT_S:.0f} s")
+            if check(message):
+                if message.offset() < end:
+                    yield message
+                if message.offset() >= end - 1:
+                    return
+            elif message.error().code() == KafkaError._PARTITION_EOF and message.offset() >= end:
+                return
+
+
+def records_backwards(bootstrap: str, topic: str) -> Iterator[Message]:
+    """Yield a topic's committed records, the newest first."""
+    offsets = Offsets(bootstrap)
+    first, end = offsets.first(topic), offsets.end(topic)
+    step = _STEP_BACK
+    while end > first:
+        start = max(first, end - step)
+        yield from reversed(list(read_range(bootstrap, topic, start, end)))
+        end, step = start, step * 2  # control markers and aborted records may fill many offsets
+
+
+def last_record(bootstrap: str, topic: str) -> Message | None:
+    """Return the newest committed record of a topic, or None where there is none."""
+    return next(records_backwards(bootstrap, topic), None)

@@ -1,0 +1,109 @@
+"""The fenced writer: a transactional producer of which only the newest can commit."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from espha.runtime.log import CLIENT_TUNING, PARTITION
+
+_FENCED = frozenset(
+    {
+        KafkaError._FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+_COMMIT_TIMEOUT_S = 30.0
+_FENCE_TIMEOUT_S = 30.0
+_TRANSACTION_TIMEOUT_MS = 15_000  # brokers abort what a dead holder without successor left open
+
+
+class WriterFailed(Exception):  # noqa: N818 - it names a state, as `Fenced` does
+    """A commit did not succeed for certain: end the process, and read back after a restart."""
+
+
+class Fenced(WriterFailed):
+    """A newer holder of the transactional id exists; this writer can never commit again."""
+
+
+class Record(NamedTuple):
+    """One record to write: always to partition 0, without a key."""
+
+    topic: str
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class FencedWriter:
+    """Writes records in transactions under one fixed transactional id.
+
+    Make it early (it connects), call `fence` once when it is this replica's turn, read back what
+    is committed, then `commit` batch by batch. Not safe for use by several threads.
+    """
+
+    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+        self.transactional_id = transactional_id
+        self._producer = Producer(
+            {
+                **CLIENT_TUNING,
+                "bootstrap.servers": bootstrap,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS,
+                "acks": "all",
+                "linger.ms": 0,
+                "queue.buffering.max.messages": 1_000_000,
+            }
+        )
+
+    def fence(self) -> None:
+        """Become the only holder; what older holders left open is aborted when this returns.
+
+        Raises:
+            WriterFailed: the brokers did not answer in 30 s.
+            Fenced: a still newer holder was faster.
+        """
+        try:
+            self._producer.init_transactions(_FENCE_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._failure(error, "fencing") from None
+
+    def commit(self, records: Iterable[Record]) -> None:
+        """Write all records in one transaction; they are committed when this returns.
+
+        Raises:
+            Fenced: a newer holder exists; nothing of this transaction is or will be visible.
+            WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
+        """
+        try:
+            self._producer.begin_transaction()
+            for record in records:
+                self._produce(record)
+            self._commit()
+        except KafkaException as error:
+            raise self._failure(error, "commit") from None
+
+    def _produce(self, record: Record) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    record.topic, record.value, partition=PARTITION, headers=list(record.headers)
+                )
+                return
+            except BufferError:  # the local queue is full: let deliveries make room
+                self._producer.poll(0.1)
+
+    def _commit(self) -> None:
+        while True:
+            try:
+                self._producer.commit_transaction(_COMMIT_TIMEOUT_S)
+                return
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+
+    def _failure(self, error: KafkaException, doing: str) -> WriterFailed:
+        cause: KafkaError = error.args[0]
+        text = f"{doing} under transactional id {self.transactional_id!r}: {cause.str()}"
+        return Fenced(text) if cause.code() in _FENCED else WriterFailed(text)
