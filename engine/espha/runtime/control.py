@@ -1,13 +1,16 @@
 """The child's side of the talk with its supervisor: roles come in, states go out."""
 
+import ctypes
 import json
 import os
+import signal
 import sys
 import threading
 from typing import Any
 
 STATUS_FD_VARIABLE = "ESPHA_STATUS_FD"
 _HEARTBEAT_S = 1.0
+_PR_SET_PDEATHSIG = 1
 EXIT_ORPHANED = 75
 """Exit code of a child whose supervisor is gone."""
 
@@ -28,6 +31,7 @@ class Control:
             self._active.set()
             return
         os.set_blocking(self._fd, False)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         threading.Thread(target=self._read_roles, name="control", daemon=True).start()
         threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True).start()
 

@@ -1,0 +1,125 @@
+"""Process 1 of a pod: owns the ZooKeeper session, runs the child, answers for both over HTTP.
+
+The algorithm, for each life of the child:
+
+1. start the child, and open a session beside it;
+2. when the child first says that it is in step, make the znode;
+3. when that znode is the lowest, tell the child that it is active;
+4. when the child ends, close the session at once (the follower's watch fires in milliseconds,
+   where an open session would have to time out), pause, and begin again.
+"""
+
+import signal
+import sys
+import threading
+import time
+
+import structlog
+
+from espha.runtime.child import Child, Status, reap_orphans
+from espha.runtime.election import Membership
+from espha.runtime.settings import Settings
+from espha.runtime.statusserver import serve_status
+
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 30.0
+_HEALTHY_AFTER_S = 60.0
+_LOG = structlog.get_logger()
+
+
+class Supervisor:
+    """Keeps one child running and, unless `election` is False, in the election."""
+
+    def __init__(self, settings: Settings, command: list[str], election: bool = True) -> None:
+        self._settings = settings
+        self._command = command
+        self._election = election
+        self._stop = threading.Event()
+        self._child_ended = threading.Event()
+        self._restarts = 0
+        self._status: Status = {}
+        self._message = ""
+        self._member: Membership | None = None
+        self._child: Child | None = None
+
+    def run(self) -> int:
+        """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._end())
+        server = serve_status(self._settings.http_host, self._settings.http_port, self.status)
+        pause = _FIRST_PAUSE_S
+        while not self._stop.is_set():
+            started = time.monotonic()
+            self._live()
+            if time.monotonic() - started > _HEALTHY_AFTER_S:
+                pause = _FIRST_PAUSE_S
+            if self._stop.wait(pause):
+                break
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            self._restarts += 1
+        server.shutdown()
+        return 0
+
+    def status(self) -> Status:
+        """Return what `/status` shows: the child's last line and the supervisor's own facts."""
+        member = self._member
+        alive = self._child is not None and not self._child_ended.is_set()
+        report: Status = {"state": "starting", "in_step": False, **self._status}
+        if not alive:
+            report |= {"state": "down", "in_step": False}
+        return {
+            "message": self._message,
+            **report,
+            "name": self._settings.name,
+            "role": "active" if report["state"] == "active" else "standby",
+            "restarts": self._restarts,
+            "znode": member.znode if member else None,
+            "zookeeper": member.state if member else None,
+        }
+
+    def _live(self) -> None:
+        """Live one life of the child, from its start to its end."""
+        self._status = {}
+        self._child_ended.clear()
+        if self._election:
+            self._member = Membership(
+                self._settings.zookeeper,
+                self._settings.root,
+                self._settings.name,
+                self._settings.session_ms,
+                self._elected,
+            )
+        try:
+            self._child = Child(self._command, self._heard, self._exited)
+            while not self._child_ended.wait(1.0):
+                reap_orphans(self._child.pid)
+        finally:
+            if self._member:
+                self._member.close()
+
+    def _heard(self, status: Status) -> None:
+        self._status = status
+        if status.get("message"):
+            self._message = str(status["message"])
+        elif status.get("in_step"):
+            self._message = ""
+        if self._member and status.get("in_step"):
+            self._member.join()
+
+    def _elected(self) -> None:
+        if self._child:
+            self._child.make_active()
+
+    def _exited(self, code: int) -> None:
+        self._child_ended.set()
+        _LOG.warning("child ended", code=code, restarts=self._restarts)
+
+    def _end(self) -> None:
+        self._stop.set()
+        if self._child:
+            self._child.kill()
+
+
+def supervise(settings: Settings, command: list[str], election: bool = True) -> None:
+    """Run a supervisor as this process, and exit with its code."""
+    sys.exit(Supervisor(settings, command, election).run())
