@@ -1,0 +1,75 @@
+"""The fenced writer and the exact readers, against a real Kafka of three brokers."""
+
+import uuid
+from itertools import pairwise
+
+import pytest
+
+from espha.runtime.log import Offsets, last_record, read_range, records_backwards
+from espha.runtime.writer import Fenced, FencedWriter, Record, WriterFailed
+from support.servers import Kafka
+
+pytestmark = pytest.mark.component
+
+
+@pytest.fixture
+def topic(kafka: Kafka) -> str:
+    """A new, empty topic."""
+    name = f"topic-{uuid.uuid4().hex[:8]}"
+    kafka.make_topics(name)
+    return name
+
+
+def values(kafka: Kafka, topic: str) -> list[bytes]:
+    end = Offsets(kafka.bootstrap).end(topic)
+    return [message.value() for message in read_range(kafka.bootstrap, topic, 0, end)]
+
+
+def test_a_fenced_writer_commits_nothing(kafka: Kafka, topic: str) -> None:
+    """I1: after a newer holder fenced, the older one fails for good and nothing of it shows."""
+    old, new = (FencedWriter(kafka.bootstrap, f"id-{topic}") for _ in range(2))
+    old.fence()
+    old.commit([Record(topic, b"1")])
+    new.fence()
+    with pytest.raises(Fenced):
+        old.commit([Record(topic, b"lost")])
+    new.commit([Record(topic, b"2")])
+    with pytest.raises(WriterFailed):
+        old.commit([Record(topic, b"lost again")])
+    assert values(kafka, topic) == [b"1", b"2"]
+
+
+def test_an_open_transaction_is_aborted_by_the_next_holder(kafka: Kafka, topic: str) -> None:
+    """What a dead holder left open never becomes visible and holds nobody up."""
+    dead = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    dead.fence()
+    dead._producer.begin_transaction()
+    dead._produce(Record(topic, b"open"))
+    dead._producer.flush()
+    heir = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    heir.fence()
+    heir.commit([Record(topic, b"after")])
+    assert values(kafka, topic) == [b"after"]
+
+
+def test_the_last_record_is_found_behind_markers_and_aborted_records(
+    kafka: Kafka, topic: str
+) -> None:
+    """Control markers and aborted records take offsets: the last record is not at end - 1."""
+    assert last_record(kafka.bootstrap, topic) is None
+    writer = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    writer.fence()
+    for number in range(3):
+        writer.commit([Record(topic, b"%d" % number, (("n", b"%d" % number),))])
+    writer._producer.begin_transaction()
+    for _ in range(200):
+        writer._produce(Record(topic, b"aborted"))
+    writer._producer.flush()
+    writer._producer.abort_transaction()
+    last = last_record(kafka.bootstrap, topic)
+    assert last is not None
+    assert last.value() == b"2"
+    assert last.headers() == [("n", b"2")]
+    backwards = [message.offset() for message in records_backwards(kafka.bootstrap, topic)]
+    assert len(backwards) == 3
+    assert all(newer > older for newer, older in pairwise(backwards))

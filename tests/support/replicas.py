@@ -1,0 +1,88 @@
+"""Supervised processes of a test, watched through their HTTP status."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from support.servers import free_ports
+
+
+class Replica:
+    """One `espha supervise -- …` process: an engine or an adapter, as it runs in a pod."""
+
+    def __init__(
+        self, name: str, folder: Path, arguments: list[str], environment: dict[str, str]
+    ) -> None:
+        self.name, self.folder = name, folder
+        self.port = free_ports(1)[0]
+        self._command = [sys.executable, "-m", "espha.cli", "supervise", *arguments]
+        self._environment = {
+            **os.environ,
+            "ESPHA_NAME": name,
+            "ESPHA_HTTP_HOST": "127.0.0.1",
+            "ESPHA_HTTP_PORT": str(self.port),
+            **environment,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the supervisor; does not wait for its child."""
+        with (self.folder / f"{self.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, env=self._environment, stdout=log, stderr=log, cwd=self.folder
+            )
+
+    def status(self) -> dict[str, Any]:
+        """Return what `/status` says; an empty dict when nobody answers."""
+        try:
+            url = f"http://127.0.0.1:{self.port}/status"
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                return dict(json.load(answer))
+        except OSError:
+            return {}
+
+    def is_in(self, *states: str) -> bool:
+        """Tell whether the replica is in one of these states."""
+        return self.status().get("state") in states
+
+    def child(self) -> int:
+        """Return the process id of the supervisor's child.
+
+        Raises:
+            LookupError: there is none now.
+        """
+        pid = self.process.pid if self.process else 0
+        listing = Path(f"/proc/{pid}/task/{pid}/children")
+        children = listing.read_text().split() if listing.exists() else []
+        if not children:
+            raise LookupError(f"{self.name} has no child")
+        return int(children[0])
+
+    def kill_child(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to the child."""
+        os.kill(self.child(), number)
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to the supervisor."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def stop(self) -> None:
+        """Kill the supervisor (its child follows) and wait for its end."""
+        with contextlib.suppress(LookupError, ProcessLookupError):
+            self.kill_child(signal.SIGCONT)
+        self.kill(signal.SIGCONT)
+        self.kill()
+        if self.process is not None:
+            self.process.wait()
+
+
+def active_of(replicas: list[Replica]) -> list[Replica]:
+    """Return the replicas that say they are active."""
+    return [replica for replica in replicas if replica.is_in("active")]

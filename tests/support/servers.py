@@ -1,0 +1,215 @@
+"""Real ZooKeeper and Kafka servers as plain loopback processes, of the jars of the images."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+JAR_CACHE = (
+    Path(
+        os.environ.get("ESPHA_CACHE")
+        or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "espha"
+    )
+    / "jars"
+)
+
+
+def free_ports(count: int) -> list[int]:
+    """Return loopback ports that nobody uses now."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for entry in sockets:
+            entry.bind(("127.0.0.1", 0))
+        return [entry.getsockname()[1] for entry in sockets]
+
+
+def wait_until(condition: Callable[[], bool], timeout: float, what: str) -> None:
+    """Poll a condition each 20 ms until it holds; fail after `timeout` seconds, saying what for."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout:.0f} s: {what}")
+        time.sleep(0.02)
+
+
+def listens(port: int) -> bool:
+    """Tell whether a loopback port accepts connections."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Server:
+    """One JVM server; it can be killed, frozen, thawed and started again with the same data."""
+
+    def __init__(self, name: str, folder: Path, jars: str, main: list[str], heap_mb: int) -> None:
+        self.name, self.folder = name, folder
+        self._command = [
+            "java", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            "-cp", f"{JAR_CACHE / jars}/*", *main,
+        ]  # fmt: skip
+        self.process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    def start(self) -> None:
+        """Start the process; does not wait for it to serve."""
+        with (self.folder / f"{self.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, cwd=self.folder, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def wait(self, timeout: float = 60) -> None:
+        """Wait until the server accepts connections."""
+        wait_until(lambda: listens(self.port), timeout, f"{self.name} listens on {self.port}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """Kill the process with SIGKILL and wait for its end."""
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait()
+
+
+class ZooKeeper:
+    """An ensemble of one or three servers."""
+
+    def __init__(self, folder: Path, replicas: int = 1, tick_ms: int = 200) -> None:
+        ports = free_ports(replicas * 3)
+        clients = ports[:replicas]
+        peers = zip(ports[replicas : 2 * replicas], ports[2 * replicas :], strict=True)
+        quorum = "".join(
+            f"server.{number}=127.0.0.1:{quorum}:{election}\n"
+            for number, (quorum, election) in enumerate(peers, start=1)
+        )
+        self.servers = []
+        for index, port in enumerate(clients):
+            home = folder / f"zookeeper-{index}"
+            (home / "data").mkdir(parents=True)
+            (home / "data" / "myid").write_text(f"{index + 1}\n")
+            (home / "zoo.cfg").write_text(
+                f"tickTime={tick_ms}\ninitLimit=50\nsyncLimit=10\ndataDir={home}/data\n"
+                f"clientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
+                f"maxClientCnxns=0\nminSessionTimeout={tick_ms * 2}\n"
+                + (quorum if replicas > 1 else "")
+            )
+            main = ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(home / "zoo.cfg")]
+            server = Server(f"zookeeper-{index}", home, "zookeeper", main, 96)
+            server.port = port
+            self.servers.append(server)
+        self.connect = ",".join(f"127.0.0.1:{port}" for port in clients)
+
+    def start(self) -> None:
+        """Start all servers and wait until they serve."""
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait()
+
+    def stop(self) -> None:
+        """Kill all servers."""
+        for server in self.servers:
+            server.kill()
+
+
+class Kafka:
+    """A KRaft cluster of one or three brokers in combined mode, set like the operator's."""
+
+    def __init__(self, folder: Path, replicas: int = 1) -> None:
+        ports = free_ports(replicas * 2)
+        self.ports, controllers = ports[:replicas], ports[replicas:]
+        self.replicas = replicas
+        self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        voters = ",".join(f"{index}@127.0.0.1:{port}" for index, port in enumerate(controllers))
+        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.servers = []
+        for index, port in enumerate(self.ports):
+            home = folder / f"kafka-{index}"
+            home.mkdir(parents=True)
+            (home / "server.properties").write_text(
+                self._properties(index, port, controllers[index], voters, home)
+            )
+            self._format(home, cluster_id)
+            server = Server(
+                f"kafka-{index}",
+                home,
+                "kafka",
+                ["kafka.Kafka", str(home / "server.properties")],
+                256,
+            )
+            server.port = port
+            self.servers.append(server)
+
+    def start(self) -> None:
+        """Start all brokers and wait until all are registered."""
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait()
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        wait_until(lambda: len(_brokers(admin)) == self.replicas, 60, "all brokers registered")
+
+    def stop(self) -> None:
+        """Kill all brokers."""
+        for server in self.servers:
+            server.kill()
+
+    def make_topics(self, *names: str) -> None:
+        """Make one-partition topics, replicated to all brokers."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        config = {"min.insync.replicas": str(min(2, self.replicas))}
+        topics = [
+            NewTopic(name, num_partitions=1, replication_factor=self.replicas, config=config)
+            for name in names
+        ]
+        for future in admin.create_topics(topics).values():
+            future.result(30)
+
+    def _properties(self, node: int, port: int, controller: int, voters: str, home: Path) -> str:
+        internal = min(3, self.replicas)
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": node,
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": home / "data",
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": internal,
+            "transaction.state.log.replication.factor": internal,
+            "transaction.state.log.min.isr": min(2, internal),
+            "transaction.state.log.num.partitions": 4,
+            "offsets.topic.num.partitions": 1,
+            "broker.session.timeout.ms": 1000,
+            "broker.heartbeat.interval.ms": 200,
+        }
+        return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+    def _format(self, home: Path, cluster_id: str) -> None:
+        subprocess.run(
+            ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{JAR_CACHE / 'kafka'}/*",
+             "kafka.tools.StorageTool", "format", "-t", cluster_id,
+             "-c", str(home / "server.properties")],
+            check=True, cwd=home, capture_output=True,
+        )  # fmt: skip
+
+
+def _brokers(admin: AdminClient) -> dict[int, object]:
+    try:
+        return dict(admin.list_topics(timeout=2).brokers)
+    except KafkaException:
+        return {}
