@@ -1,0 +1,270 @@
+"""The engine: follows the order log as a standby, writes it when active.
+
+Standby: read order records; run the batches that they name; compare digests.
+Take-over, when elected: fence, read the log to its end, commit an order record without inputs.
+Active: take input, run a batch, commit its outputs and its order record in one transaction.
+
+Whatever goes wrong ends the process: its state is rebuilt from the log by the next one.
+"""
+
+import platform
+import time
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import structlog
+
+from espha.model import Project, model_digest
+from espha.model.topics import TopicPlan
+from espha.pipeline.job import Batch, Input, Output, Result
+from espha.runtime.control import Control
+from espha.runtime.inputs import Inputs
+from espha.runtime.log import LogError
+from espha.runtime.orderlog import OrderLog, OrderRecord, Range
+from espha.runtime.writer import FencedWriter, Record
+
+_BATCH_LIMIT = 5_000
+_REPLAY_RECORDS = 500
+_REPLAY_INPUTS = 20_000
+_WARM_UP_JOBS = 5
+_IDLE_TOUCH_S = 20.0
+"""Spark ends a Python worker that was idle for 60 s, and the state with it."""
+
+RUNTIME = (
+    f"espha {version('espha')}, Python {platform.python_version()}, PySpark {version('pyspark')}"
+)
+_LOG = structlog.get_logger()
+
+
+class Diverged(Exception):  # noqa: N818 - it names a state
+    """This engine computed other outputs than the active one did from the same order record."""
+
+
+class Job(Protocol):
+    """What runs batches: `espha.pipeline.job.BatchJob`."""
+
+    def run(self, batches: list[Batch]) -> list[Result]:
+        """Run batches one after the other."""
+
+
+class Fence(Protocol):
+    """What fences a transactional id fast: `espha.pipeline.session.FastFence`."""
+
+    def fence(self, transactional_id: str) -> None:
+        """Shut out the holder of an id."""
+
+
+@dataclass
+class Position:
+    """Where this engine stands in the order log."""
+
+    sequence: int = 0
+    epoch: int = 0
+    clock: int = 0
+    fresh: bool = True
+    """The next batch starts with empty state: nothing of this model was processed before."""
+    counts: dict[str, int] = field(
+        default_factory=lambda: {"batches": 0, "events_in": 0, "events_out": 0, "dead_letters": 0}
+    )
+
+    def passed(self, record: OrderRecord) -> None:
+        """Go behind an order record."""
+        self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
+
+
+class Engine:
+    """One replica of a deployment; see the module's text for what it does."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        project: Project,
+        plan: TopicPlan,
+        job: Job,
+        log: OrderLog,
+        inputs: Inputs,
+        writer: FencedWriter,
+        fence: Fence,
+        control: Control,
+    ) -> None:
+        self._name = name
+        self._model = model_digest(project)
+        self._label = f"{project.name}@{self._model[:4]}"
+        self._plan = plan
+        self._job = job
+        self._log = log
+        self._inputs = inputs
+        self._writer = writer
+        self._fence = fence
+        self._control = control
+        self._at = Position()
+        self._worked = time.monotonic()
+
+    def run(self) -> None:
+        """Follow, take over when elected, and lead; returns never, raises when it must end.
+
+        Raises:
+            Fenced, WriterFailed, LogError, Diverged, StateLostError: why this engine ends.
+        """
+        self._report("replaying")
+        self._warm_up()
+        self._read_to(self._log.end())
+        self._report("standby")
+        while self._control.role != "active":
+            self._follow(self._log.poll(0.1, _REPLAY_RECORDS))
+            self._touch()
+        self._take_over()
+        while True:
+            self._step()
+            self._touch()
+
+    def _warm_up(self) -> None:
+        """Start the worker and compile the plan now, rather than in the first take-over."""
+        for _ in range(_WARM_UP_JOBS):
+            self._job.run([Batch(None, 0, 0, [])])
+
+    def _read_to(self, end: int) -> None:
+        for records in self._log.read_to(end, _REPLAY_RECORDS):
+            self._follow(records)
+
+    def _follow(self, records: list[OrderRecord]) -> None:
+        """Process order records, as many as fit in one Spark job together."""
+        pending: list[tuple[OrderRecord, Batch]] = []
+        size = 0
+        for record in records:
+            self._check_sequence(record)
+            if record.model != self._model:
+                self._replay(pending)
+                pending, size = [], 0
+                self._pass_foreign(record)
+                continue
+            inputs = [entry for wanted in record.inputs for entry in self._inputs.read(wanted)]
+            pending.append((record, self._batch(record.sequence, record.clock, inputs)))
+            self._at.passed(record)
+            size += len(inputs)
+            if size >= _REPLAY_INPUTS:
+                self._replay(pending)
+                pending, size = [], 0
+        self._replay(pending)
+
+    def _check_sequence(self, record: OrderRecord) -> None:
+        if record.sequence != self._at.sequence + 1:
+            raise LogError(
+                f"topic {self._log.topic}: order record {record.sequence} follows "
+                f"{self._at.sequence}; the records between are gone, so the state cannot be rebuilt"
+            )
+
+    def _pass_foreign(self, record: OrderRecord) -> None:
+        """Go behind a record of another model: a changed model starts with empty state there."""
+        for passed in record.inputs:
+            self._inputs.skip(passed)
+        self._at.passed(record)
+        self._at.fresh = True
+
+    def _batch(self, sequence: int, clock: int, inputs: list[Input]) -> Batch:
+        expect = None if self._at.fresh else self._at.sequence
+        self._at.fresh = False
+        return Batch(expect, sequence, clock, inputs)
+
+    def _replay(self, pending: list[tuple[OrderRecord, Batch]]) -> None:
+        if not pending:
+            return
+        results = self._job.run([batch for _, batch in pending])
+        for (record, batch), result in zip(pending, results, strict=True):
+            if result.digest() != record.digest:
+                raise Diverged(
+                    f"order record {record.sequence}: {len(result.outputs)} outputs with digest "
+                    f"{result.digest()[:12]} here, {record.outputs} with {record.digest[:12]} from "
+                    f"{record.engine} ({record.runtime}; here {RUNTIME})"
+                )
+            self._count(batch, result)
+        self._report("standby" if self._in_step else "replaying")
+
+    @property
+    def _in_step(self) -> bool:
+        return self._reported in ("standby", "active")
+
+    def _take_over(self) -> None:
+        started = time.monotonic()
+        self._fence.fence(self._writer.transactional_id)
+        self._writer.fence()
+        fenced = time.monotonic()
+        self._read_to(self._log.end())
+        read_back = time.monotonic()
+        self._log.close()
+        self._at.epoch += 1
+        self._commit([], [])
+        _LOG.warning(
+            "hot failover state switched to active",
+            epoch=self._at.epoch,
+            sequence=self._at.sequence,
+            fence_ms=round((fenced - started) * 1000),
+            read_back_ms=round((read_back - fenced) * 1000),
+            commit_ms=round((time.monotonic() - read_back) * 1000),
+        )
+
+    def _step(self) -> None:
+        ranges, inputs = self._inputs.take(_BATCH_LIMIT, 0.5)
+        if inputs:
+            self._commit(ranges, inputs)
+
+    def _commit(self, ranges: list[Range], inputs: list[Input]) -> None:
+        """Run a batch and commit it: its outputs and its order record, or nothing."""
+        clock = max(self._at.clock, time.time_ns() // 1_000_000)
+        batch = self._batch(self._at.sequence + 1, clock, inputs)
+        result = self._job.run([batch])[0]
+        record = OrderRecord(
+            sequence=batch.sequence,
+            inputs=tuple(ranges),
+            clock=clock,
+            outputs=len(result.outputs),
+            digest=result.digest(),
+            model=self._model,
+            engine=self._name,
+            epoch=self._at.epoch,
+            runtime=RUNTIME,
+        )
+        self._writer.commit(
+            [*map(_record, result.outputs), Record(self._log.topic, record.encode())]
+        )
+        self._at.passed(record)
+        self._count(batch, result)
+        self._report("active")
+
+    def _touch(self) -> None:
+        """Run an empty batch when idle, so that the worker and its state stay alive."""
+        if time.monotonic() - self._worked > _IDLE_TOUCH_S and not self._at.fresh:
+            at = self._at
+            self._job.run([Batch(at.sequence, at.sequence, at.clock, [])])
+            self._worked = time.monotonic()
+
+    def _count(self, batch: Batch, result: Result) -> None:
+        counts = self._at.counts
+        counts["batches"] += 1
+        counts["events_in"] += len(batch.inputs)
+        counts["events_out"] += len(result.outputs) - result.refused
+        counts["dead_letters"] += result.refused
+        self._worked = time.monotonic()
+
+    _reported = ""
+
+    def _report(self, state: str, **facts: Any) -> None:
+        if state != self._reported:
+            _LOG.info("state", state=state, sequence=self._at.sequence, epoch=self._at.epoch)
+        self._reported = state
+        self._control.report(
+            state,
+            self._in_step,
+            sequence=self._at.sequence,
+            epoch=self._at.epoch,
+            model=self._label,
+            model_digest=self._model,
+            **self._at.counts,
+            **facts,
+        )
+
+
+def _record(output: Output) -> Record:
+    return Record(output.topic, output.value, output.headers)

@@ -1,0 +1,87 @@
+"""The order log `<prefix>.M`: what the active engine decided, batch by batch."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from espha.runtime.log import LogError, Offsets, check, reader
+
+
+class Range(NamedTuple):
+    """Records `start` ≤ offset < `end` of an input topic."""
+
+    topic: str
+    start: int
+    end: int
+
+
+class OrderRecord(BaseModel):
+    """One decision of the active engine; the fields are those of docs/architecture.md."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sequence: int
+    inputs: tuple[Range, ...]
+    clock: int
+    outputs: int
+    digest: str
+    model: str
+    engine: str
+    epoch: int
+    runtime: str
+
+    def encode(self) -> bytes:
+        """Return the record as it stands on the topic."""
+        return self.model_dump_json().encode()
+
+
+class OrderLog:
+    """Follows the order log from its first record, in order, without a gap."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.topic = topic
+        self._offsets = Offsets(bootstrap)
+        self._reached = self._offsets.first(topic)
+        self._consumer = reader(bootstrap, {topic: self._reached})
+
+    def poll(self, timeout: float, limit: int) -> list[OrderRecord]:
+        """Wait up to `timeout` seconds for a record; return up to `limit` that are at hand."""
+        messages = [message] if (message := self._consumer.poll(timeout)) else []
+        if messages:
+            messages += self._consumer.consume(limit - 1, 0)
+        records = []
+        for message in messages:
+            if check(message):
+                records.append(self._decode(message.offset(), message.value()))
+                self._reached = message.offset() + 1
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                self._reached = max(self._reached, message.offset())
+        return records
+
+    def at(self, end: int) -> bool:
+        """Tell whether every record below offset `end` has been returned."""
+        return self._reached >= end
+
+    def end(self) -> int:
+        """Return the last stable offset of the log."""
+        return self._offsets.end(self.topic)
+
+    def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
+        """Yield what stands before offset `end` and has not been returned yet."""
+        while not self.at(end):
+            yield self.poll(1.0, limit)
+
+    def close(self) -> None:
+        """Stop following."""
+        self._consumer.close()
+
+    def _decode(self, offset: int, value: bytes) -> OrderRecord:
+        try:
+            return OrderRecord.model_validate_json(value)
+        except ValidationError as error:
+            raise LogError(
+                f"topic {self.topic}, offset {offset}: not an order record ({error.error_count()} "
+                "errors); something else wrote to this topic"
+            ) from None
