@@ -1,0 +1,22 @@
+"""`python -m espha_operator`: run the operator."""
+
+import kopf
+
+import espha_operator.handlers  # noqa: F401  (the import registers the handlers)
+
+LIVENESS = "http://0.0.0.0:8080/healthz"
+
+
+def main() -> None:
+    """Runs until a signal ends it."""
+    kopf.configure(verbose=False)
+    kopf.run(
+        registry=kopf.get_default_registry(),
+        clusterwide=True,
+        standalone=True,
+        liveness_endpoint=LIVENESS,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The CustomResourceDefinition, made of the pydantic models."""
+
+from typing import Any
+
+from espha_operator.api.base import Part
+from espha_operator.api.names import GROUP, KIND, PLURAL, SHORT, VERSION
+from espha_operator.api.spec import Spec
+from espha_operator.api.status import Status
+
+# Pydantic's way of saying things that a structural schema says otherwise, or not at all.
+_DROPPED = ("title", "additionalProperties", "examples", "$defs", "x-operator-default")
+_NAME_RULES = [
+    {
+        "rule": "self.metadata.name.size() <= 24",
+        "message": "The name must have at most 24 characters: longer names are made of it.",
+    },
+    {
+        "rule": "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+        "message": "The name must start with a letter and have lower-case letters, digits and '-' "
+        "only: Services are named after it.",
+    },
+]
+_COLUMNS = [
+    ("Phase", "string", ".status.phase"),
+    ("Active", "string", ".status.active"),
+    ("Engines", "string", ".status.engines"),
+    ("Kafka", "string", ".status.kafka"),
+    ("ZooKeeper", "string", ".status.zookeeper"),
+    ("Model", "string", ".status.model"),
+    ("Failovers", "integer", ".status.failovers"),
+    ("Age", "date", ".metadata.creationTimestamp"),
+]
+
+
+def structural(model: type[Part]) -> dict[str, Any]:
+    """The model as a structural schema (no references, no null, no free-form objects)."""
+    schema = model.model_json_schema(by_alias=True)
+    return _convert(schema, schema.get("$defs", {}))
+
+
+def _resolve(node: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        target = _resolve(defs[node["$ref"].rsplit("/", 1)[-1]], defs)
+        return {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+    options = [one for one in node.get("anyOf") or [] if one.get("type") != "null"]
+    if len(options) == 1:
+        rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+        return {**_resolve(options[0], defs), **rest}
+    return node
+
+
+def _convert(node: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    node = _resolve(node, defs)
+    result = {
+        key: value for key, value in node.items() if key not in _DROPPED and value is not None
+    }
+    if node.get("x-operator-default"):
+        _describe_default(result)
+    values = node.get("additionalProperties")
+    if isinstance(values, dict):
+        result["additionalProperties"] = _convert(values, defs)
+    if "items" in node:
+        result["items"] = _convert(node["items"], defs)
+    if "properties" in node:
+        result["properties"] = {
+            name: _property(one, defs, name in node.get("required", []))
+            for name, one in node["properties"].items()
+        }
+    return result
+
+
+def _property(node: dict[str, Any], defs: dict[str, Any], required: bool) -> dict[str, Any]:
+    result = _convert(node, defs)
+    kept_as_given = required or node.get("x-operator-default") or "anyOf" in node
+    if "properties" in result and not kept_as_given:
+        # An empty object here; the API server then fills in the defaults of its parts.
+        result["default"] = {}
+    return result
+
+
+def _describe_default(result: dict[str, Any]) -> None:
+    default = result.pop("default", None)
+    if default is not None and not isinstance(default, dict | list):
+        result["description"] = f"{result['description']} Default: {default}."
+
+
+def _root() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "Runs one event-stream model on several engines and keeps them in step; one "
+        "of them publishes, and another takes over when it dies.",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": structural(Spec),
+            "status": structural(Status),
+        },
+        "x-kubernetes-validations": _NAME_RULES,
+    }
+
+
+def crd(annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    """The CustomResourceDefinition of `EspHaDeployment`."""
+    metadata: dict[str, Any] = {"name": f"{PLURAL}.{GROUP}"}
+    if annotations:
+        metadata["annotations"] = annotations
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _root()},
+        "subresources": {
+            "status": {},
+            "scale": {
+                "specReplicasPath": ".spec.engines.replicas",
+                "statusReplicasPath": ".status.engineReplicas",
+                "labelSelectorPath": ".status.selector",
+            },
+        },
+        "additionalPrinterColumns": [
+            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in _COLUMNS
+        ],
+    }
+    # `kubectl explain esphadeployment` needs the kind's own name as well.
+    names = {"kind": KIND, "plural": PLURAL, "singular": SHORT, "listKind": f"{KIND}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {
+            "group": GROUP,
+            "names": {**names, "shortNames": [SHORT, KIND.lower()], "categories": ["all"]},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }

@@ -1,0 +1,76 @@
+"""A deployment with its parsed spec, and the names and addresses made of it."""
+
+import base64
+import uuid
+from dataclasses import dataclass, field
+
+from espha_operator.api.images import Images
+from espha_operator.api.names import KAFKA_PORT, ZOOKEEPER_PORT
+from espha_operator.api.spec import Spec
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """One `EspHaDeployment`, parsed."""
+
+    name: str
+    namespace: str
+    uid: str
+    generation: int
+    spec: Spec
+    images: Images = field(default_factory=Images)
+
+    @property
+    def root(self) -> str:
+        """Root of its znodes."""
+        return f"/ESP/{self.namespace}/{self.name}"
+
+    def hosts(self, component: str, replicas: int) -> list[str]:
+        """DNS names of a StatefulSet's pods, without the cluster's domain (search adds it)."""
+        domain = self.domain(component)
+        return [f"{self.name}-{component}-{ordinal}.{domain}" for ordinal in range(replicas)]
+
+    def domain(self, component: str) -> str:
+        """DNS name of a component's headless Service."""
+        return f"{self.name}-{component}-headless.{self.namespace}.svc"
+
+    @property
+    def bootstrap(self) -> str:
+        """Kafka bootstrap servers, `host:port,…`."""
+        kafka = self.spec.kafka
+        if kafka.external:
+            return ",".join(kafka.external.bootstrap_servers)
+        return ",".join(f"{host}:{KAFKA_PORT}" for host in self.hosts("kafka", kafka.replicas))
+
+    @property
+    def zookeeper(self) -> str:
+        """ZooKeeper servers, `host:port,…`."""
+        keeper = self.spec.zookeeper
+        if keeper.external:
+            return ",".join(keeper.external.servers)
+        hosts = self.hosts("zookeeper", keeper.replicas)
+        return ",".join(f"{host}:{ZOOKEEPER_PORT}" for host in hosts)
+
+    @property
+    def cluster_id(self) -> str:
+        """Kafka's cluster id: always the same for a name, since kept volumes carry it."""
+        made = uuid.uuid5(uuid.NAMESPACE_URL, f"espha.dev/{self.namespace}/{self.name}").bytes
+        # Without the first bit it cannot start with '-', which a command line takes for an option.
+        clean = bytes([made[0] & 0x7F]) + made[1:]
+        return base64.urlsafe_b64encode(clean).decode().rstrip("=")
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What the operator knows of a valid model."""
+
+    xml: str
+    project: str
+    digest: str
+    prefix: str
+    topics: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Short name for people: `project@digest`."""
+        return f"{self.project}@{self.digest[:4]}"

@@ -1,0 +1,14 @@
+"""Names that clients of the API rely on."""
+
+GROUP = "espha.dev"
+VERSION = "v1alpha1"
+KIND = "EspHaDeployment"
+PLURAL = "esphadeployments"
+SHORT = "espha"
+
+FIELD_MANAGER = "espha-operator"
+ROLE_LABEL = "espha.dev/role"
+
+ZOOKEEPER_PORT = 2181
+KAFKA_PORT = 9092
+HTTP_PORT = 8080

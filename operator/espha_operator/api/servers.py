@@ -1,0 +1,247 @@
+"""ZooKeeper and Kafka: managed by the operator, or external."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from espha_operator.api.base import (
+    OPERATOR_DEFAULT,
+    Address,
+    Image,
+    Part,
+    Resources,
+    Storage,
+    rules,
+)
+
+# Kafka settings that decide which broker is who; the operator writes them.
+OWN_KAFKA_SETTINGS = (
+    "node.id", "broker.id", "process.roles", "controller.quorum.voters",
+    "controller.quorum.bootstrap.servers", "controller.listener.names", "listeners",
+    "advertised.listeners", "listener.security.protocol.map", "inter.broker.listener.name",
+    "log.dirs", "log.dir", "metadata.log.dir", "auto.create.topics.enable",
+)  # fmt: skip
+MANAGED_ZOOKEEPER = ("replicas", "tickTime", "image", "storage", "resources")
+MANAGED_KAFKA = ("replicas", "image", "storage", "config", "resources")
+
+
+def _either(fields: tuple[str, ...], what: str) -> tuple[str, str]:
+    given = " || ".join(f"has(self.{field})" for field in fields)
+    listed = ", ".join(fields)
+    return (
+        f"!has(self.external) || !({given})",
+        f"Give external servers or settings of a managed {what} ({listed}), not both.",
+    )
+
+
+def _fixed(field: str, message: str) -> tuple[str, str]:
+    same = f"has(self.{field}) == has(oldSelf.{field})"
+    return f"{same} && (!has(self.{field}) || self.{field} == oldSelf.{field})", message
+
+
+def _kept_kind(what: str) -> tuple[str, str]:
+    return (
+        "has(self.external) == has(oldSelf.external)",
+        f"A deployment cannot move between a managed and an external {what}; make a new one.",
+    )
+
+
+class ExternalZooKeeper(Part):
+    """A ZooKeeper that somebody else runs."""
+
+    servers: list[Address] = Field(
+        description="Servers as host:port.", min_length=1, max_length=16, examples=[["zk:2181"]]
+    )
+
+
+class ZooKeeper(Part):
+    """ZooKeeper elects the active engine and the active adapters."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            _either(MANAGED_ZOOKEEPER, "ZooKeeper"),
+            _kept_kind("ZooKeeper"),
+            (
+                "!has(self.replicas) || self.replicas in [1, 3, 5]",
+                "ZooKeeper needs a majority: replicas must be 1, 3 or 5.",
+            ),
+            _fixed(
+                "replicas", "The number of ZooKeeper servers cannot change; make a new deployment."
+            ),
+            _fixed(
+                "storage", "The storage of ZooKeeper servers cannot change; make a new deployment."
+            ),
+            (
+                "!has(self.sessionTimeout) || has(self.external) || self.sessionTimeout >= "
+                "2 * (has(self.tickTime) ? self.tickTime : 200)",
+                "sessionTimeout must be at least two ticks (2 x tickTime).",
+            ),
+            (
+                "!has(self.sessionTimeout) || has(self.external) || self.sessionTimeout <= "
+                "20 * (has(self.tickTime) ? self.tickTime : 200)",
+                "sessionTimeout must be at most twenty ticks (20 x tickTime).",
+            ),
+        )
+    )
+
+    replicas: int = Field(
+        3, description="Number of servers: 1, 3 or 5.", json_schema_extra=OPERATOR_DEFAULT
+    )
+    tick_time: int = Field(
+        200,
+        ge=20,
+        le=500,
+        description="ZooKeeper's unit of time in milliseconds, at most 500. A dead engine's "
+        "session ends after sessionTimeout, which is counted in ticks: a short tick makes failover "
+        "fast.",
+        json_schema_extra=OPERATOR_DEFAULT,
+    )
+    session_timeout: int | None = Field(
+        None,
+        ge=40,
+        le=60000,
+        description="After how many milliseconds without a sign of life an engine counts as "
+        "dead (the end of its process is noticed at once, without this). Four ticks when absent; "
+        "800 with an external ZooKeeper.",
+    )
+    image: Image | None = Field(
+        None, description="Image of the servers; the operator's when absent."
+    )
+    storage: Storage = Field(
+        default_factory=Storage,
+        description="Volume of each server.",
+        json_schema_extra=OPERATOR_DEFAULT,
+    )
+    resources: Resources = Field(
+        default_factory=Resources,
+        description="Requests and limits of each server.",
+        json_schema_extra=OPERATOR_DEFAULT,
+    )
+    external: ExternalZooKeeper | None = Field(None, description="Use these servers, manage none.")
+
+    @property
+    def session_ms(self) -> int:
+        """Session timeout in milliseconds."""
+        if self.session_timeout is not None:
+            return self.session_timeout
+        return 800 if self.external else 4 * self.tick_time
+
+
+class ExternalKafka(Part):
+    """A Kafka that somebody else runs."""
+
+    bootstrap_servers: list[Address] = Field(
+        description="Brokers as host:port.", min_length=1, max_length=16
+    )
+
+
+class Kafka(Part):
+    """Kafka carries the events and the order log."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            _either(MANAGED_KAFKA, "Kafka"),
+            _kept_kind("Kafka"),
+            _fixed("replicas", "The number of Kafka brokers cannot change; make a new deployment."),
+            _fixed("storage", "The storage of Kafka brokers cannot change; make a new deployment."),
+        )
+    )
+
+    replicas: int = Field(
+        3, ge=1, le=9, description="Number of brokers.", json_schema_extra=OPERATOR_DEFAULT
+    )
+    image: Image | None = Field(
+        None, description="Image of the brokers; the operator's when absent."
+    )
+    storage: Storage = Field(
+        default_factory=Storage,
+        description="Volume of each broker.",
+        json_schema_extra=OPERATOR_DEFAULT,
+    )
+    config: dict[str, int | str] = Field(
+        default_factory=dict,
+        description="Further broker settings, for example log.segment.bytes.",
+        max_length=50,
+        json_schema_extra={
+            **OPERATOR_DEFAULT,
+            "additionalProperties": {
+                "x-kubernetes-int-or-string": True,
+                "maxLength": 1000,
+                "pattern": r"^[^\r\n\\]*$",
+            },
+            **rules(
+                (
+                    "self.all(key, key.matches('^[a-z0-9._-]{1,100}$'))",
+                    "Names of Kafka settings have lower-case letters, digits, '.', '_', '-' only.",
+                ),
+                (
+                    f"self.all(key, !(key in {list(OWN_KAFKA_SETTINGS)}))",
+                    "These Kafka settings belong to the operator and cannot be given: "
+                    + ", ".join(OWN_KAFKA_SETTINGS)
+                    + ".",
+                ),
+            ),
+        },
+    )
+    resources: Resources = Field(
+        default_factory=Resources,
+        description="Requests and limits of each broker.",
+        json_schema_extra=OPERATOR_DEFAULT,
+    )
+    external: ExternalKafka | None = Field(None, description="Use these brokers, manage none.")
+
+
+class Topics(Part):
+    """The topics that the operator makes for the model."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            _fixed(
+                "prefix",
+                "The topic prefix cannot change: it names the data; make a new deployment.",
+            ),
+            (
+                "!has(self.minInSyncReplicas) || !has(self.replicationFactor) || "
+                "self.minInSyncReplicas <= self.replicationFactor",
+                "minInSyncReplicas must not be greater than replicationFactor.",
+            ),
+        )
+    )
+
+    prefix: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
+        max_length=80,
+        description="First part of all topic names (HOST_PORT in SAS ESP). When absent: what the "
+        "model's connectors say, else <namespace>_<name>.",
+    )
+    replication_factor: int | None = Field(
+        None,
+        ge=1,
+        le=9,
+        description="Copies of each topic; the smaller of 3 and the brokers when absent.",
+    )
+    min_in_sync_replicas: int | None = Field(
+        None,
+        ge=1,
+        le=9,
+        description="Copies that must have a record before it counts as written; one less than "
+        "replicationFactor (at least 1) when absent.",
+    )
+    retention: str = Field(
+        "unlimited",
+        pattern=r"^(unlimited|[1-9][0-9]{0,5}(s|m|h|d))$",
+        description="How long records are kept: unlimited, or a number with s, m, h or d. Engines "
+        "rebuild their state from the topics, so what they still need must be kept.",
+    )
+
+    @property
+    def retention_ms(self) -> int:
+        """Retention in milliseconds; -1 for ever."""
+        if self.retention == "unlimited":
+            return -1
+        seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}[self.retention[-1]]
+        return int(self.retention[:-1]) * seconds * 1000
+
+
+PvcPolicy = Literal["Delete", "Retain"]

@@ -1,0 +1,80 @@
+"""kopf handlers: they start and stop the reconciliation of a deployment, and do nothing else."""
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+import kopf
+import urllib3
+from kubernetes.client.exceptions import ApiException
+
+from espha_operator.api import GROUP, PLURAL, VERSION
+from espha_operator.api.images import Images
+from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.reconcile.reconciler import Reconciler
+
+# Seconds between two steps of a deployment.
+INTERVAL = 1.0
+# Seconds after which a deployment without a finished step means that the operator hangs.
+STUCK = 90.0
+
+
+@kopf.on.startup()
+async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
+    """Settings of the operator, each with its reason."""
+    # A watch that the network dropped silently is noticed after these many seconds.
+    settings.watching.server_timeout = 300
+    settings.watching.client_timeout = 310
+    settings.watching.connect_timeout = 30
+    # The steps are events enough; only trouble becomes a Kubernetes Event.
+    settings.posting.level = logging.WARNING
+    # One operator a cluster, kept so by the Deployment's strategy Recreate.
+    settings.peering.standalone = True
+    # The CRD comes with the operator; to watch all CRDs would need a permission more.
+    settings.scanning.disabled = True
+    # Our own names, so that another kopf operator does not take our marks for its own.
+    settings.persistence.finalizer = f"{GROUP}/operator"
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
+    memo.cluster = await asyncio.to_thread(Cluster)
+    memo.images = Images()
+    memo.steps = {}
+
+
+@kopf.daemon(GROUP, VERSION, PLURAL, initial_delay=0, cancellation_timeout=15)
+async def keep(
+    name: str,
+    namespace: str,
+    stopped: kopf.AsyncDaemonStopped,
+    memo: kopf.Memo,
+    **_: Any,
+) -> None:
+    """Reconciles one deployment every second until it is deleted."""
+    reconciler = Reconciler(memo.cluster, namespace, name, memo.images)
+    try:
+        while not stopped:
+            await _step(reconciler, f"{namespace}/{name}")
+            memo.steps[namespace, name] = time.monotonic()
+            await stopped.wait(INTERVAL)
+    finally:
+        memo.steps.pop((namespace, name), None)
+
+
+@kopf.on.probe(id="oldest_step_seconds")
+async def alive(memo: kopf.Memo, **_: Any) -> float:
+    """How long ago the last step of the slowest deployment ended; the probe fails when too long."""
+    age = time.monotonic() - min(memo.steps.values(), default=time.monotonic())
+    if age > STUCK:
+        raise kopf.PermanentError(f"no step of a deployment has ended for {age:.0f} s")
+    return round(age, 1)
+
+
+async def _step(reconciler: Reconciler, which: str) -> None:
+    # The API server may be away or busy for a while; the next step is the next try.
+    try:
+        await asyncio.to_thread(reconciler.step)
+    except ApiException as error:
+        logging.getLogger(__name__).warning("%s: %s", which, reason(error))
+    except (OSError, urllib3.exceptions.HTTPError) as error:
+        logging.getLogger(__name__).warning("%s: the API server does not answer: %s", which, error)

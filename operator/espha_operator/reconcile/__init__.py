@@ -1,0 +1,1 @@
+"""Observe, plan, apply, report: one step of a deployment's reconciliation."""

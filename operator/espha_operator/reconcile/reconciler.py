@@ -1,0 +1,135 @@
+"""One deployment's reconciliation, a step at a time."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from espha_operator.api import KIND, Status
+from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.images import Images
+from espha_operator.reconcile import models, plan
+from espha_operator.reconcile.applier import Applier
+from espha_operator.reconcile.cluster import Cluster
+from espha_operator.reconcile.observe import Observed, observe
+from espha_operator.reconcile.topics import TopicKeeper
+from espha_operator.resources.meta import Object
+from espha_operator.status import build, checks
+from espha_operator.status.facts import Facts, TopicFacts, Verdict
+
+# Seconds between two looks at the topics: while something is amiss, and when all is well.
+TOPICS_SOON, TOPICS_LATER = 2.0, 5.0
+_LOG = logging.getLogger(__name__)
+
+
+class Reconciler:
+    """Keeps one deployment as its resource says; nothing that it remembers is needed."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        name: str,
+        images: Images,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Remembers only to spare work: what was applied, the model read last, Kafka's answer."""
+        self._cluster, self._namespace, self._name = cluster, namespace, name
+        self._images, self._clock = images, clock
+        self._applier = Applier(cluster, clock)
+        self._keeper: tuple[str, TopicKeeper] | None = None
+        self._model: tuple[object, ModelFacts | Verdict] | None = None
+        self._topics: TopicFacts | None = None
+        self._topics_due = 0.0
+
+    def step(self) -> None:
+        """Observe, plan, apply, report. Blocks; to be called again and again.
+
+        1. Read the resource and its model.
+        2. Look at what runs; ask the engines and ZooKeeper servers.
+        3. Ask Kafka for the topics and make missing ones, when there is a Kafka.
+        4. Apply what the plan wants, delete what it does not want any more.
+        5. Mirror the roles to pod labels, and write the status if it has changed.
+        """
+        resource = self._cluster.get(KIND, self._namespace, self._name)
+        if resource is None or "deletionTimestamp" in resource["metadata"]:
+            return
+        before = Status.model_validate(resource.get("status") or {})
+        parsed = models.parse(resource, self._images)
+        if isinstance(parsed, Verdict):
+            generation = resource["metadata"]["generation"]
+            self._report(before, build.refused(before, parsed, generation, datetime.now(UTC)))
+            return
+        seen = observe(self._cluster, parsed)
+        facts = self._facts(parsed, seen)
+        self._label(facts, seen)
+        self._report(before, build.build(facts, before, datetime.now(UTC)))
+
+    def _facts(self, deployment: Deployment, seen: Observed) -> Facts:
+        facts = Facts(
+            deployment, self._read_model(deployment), seen.sets, seen.serving, seen.engines
+        )
+        facts = self._with_topics(facts)
+        wanted = plan.plan(facts)
+        error = "" if wanted is None else self._applier.apply(deployment, wanted)
+        return facts.replace(error=error)
+
+    def _read_model(self, deployment: Deployment) -> ModelFacts | Verdict:
+        text = self._model_text(deployment)
+        if isinstance(text, Verdict):
+            return text
+        spec = deployment.spec
+        seen = (text, spec.topics.prefix, spec.adapters)
+        if self._model is None or self._model[0] != seen:
+            self._model = (seen, models.check(*text, deployment))
+        return self._model[1]
+
+    def _model_text(self, deployment: Deployment) -> tuple[str, str] | Verdict:
+        model = deployment.spec.model
+        if model.config_map is None:
+            return model.inline or "", "spec.model.inline"
+        name, key = model.config_map.name, model.config_map.key
+        found = self._cluster.get("ConfigMap", deployment.namespace, name)
+        if found is None:
+            return Verdict(False, "NoConfigMap", f'There is no ConfigMap "{name}".')
+        text = (found.get("data") or {}).get(key)
+        if text is None:
+            return Verdict(False, "NoKey", f'The ConfigMap "{name}" has no key "{key}".')
+        return text, f"ConfigMap {name}, {key}"
+
+    def _with_topics(self, facts: Facts) -> Facts:
+        # What was known of the topics stays true as long as nobody can look again.
+        if isinstance(facts.model, ModelFacts) and self._may_ask(facts):
+            keeper = self._topic_keeper(facts.deployment.bootstrap)
+            self._topics = keeper.ensure(facts.deployment, facts.model.topics)
+            amiss = self._topics != TopicFacts(brokers=self._topics.brokers)
+            self._topics_due = self._clock() + (TOPICS_SOON if amiss else TOPICS_LATER)
+        return facts.replace(topics=self._topics)
+
+    def _may_ask(self, facts: Facts) -> bool:
+        return self._clock() >= self._topics_due and checks.brokers_ready(facts).ok
+
+    def _topic_keeper(self, bootstrap: str) -> TopicKeeper:
+        if self._keeper is None or self._keeper[0] != bootstrap:
+            self._keeper = (bootstrap, TopicKeeper(bootstrap))
+        return self._keeper[1]
+
+    def _label(self, facts: Facts, seen: Observed) -> None:
+        labelled = {pod.name: pod.role for pod in seen.pods if pod.component == "engine"}
+        for pod, role in build.roles(facts, labelled).items():
+            self._cluster.patch("Pod", self._namespace, pod, build.role_patch(role))
+
+    def _report(self, before: Status, after: Status) -> None:
+        if after == before:
+            return
+        _LOG.info("%s/%s: %s", self._namespace, self._name, _summary(after))
+        self._cluster.apply_status(self._namespace, self._name, _dumped(after))
+
+
+def _dumped(status: Status) -> Object:
+    return status.model_dump(by_alias=True, exclude_none=True)
+
+
+def _summary(status: Status) -> str:
+    ready = status.conditions[-1]
+    return f"{status.phase}: {ready.reason}: {ready.message}"

@@ -1,0 +1,104 @@
+"""The topics of a deployment: made when missing, looked at, never changed."""
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from espha_operator.api.deployment import Deployment
+from espha_operator.status.facts import TopicFacts
+
+# Seconds that Kafka may take for an answer, and for making a topic.
+ANSWER = 5
+MAKE = 15
+_LOG = logging.getLogger(__name__)
+
+
+def wanted_settings(deployment: Deployment) -> dict[str, str]:
+    """Settings of each topic."""
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": str(deployment.spec.topics.retention_ms),
+        "retention.bytes": "-1",
+        "min.insync.replicas": str(deployment.spec.min_in_sync),
+    }
+
+
+class TopicKeeper:
+    """Makes and checks topics through one connection."""
+
+    def __init__(self, bootstrap: str) -> None:
+        """Connects at the first call."""
+        settings = {"bootstrap.servers": bootstrap, "client.id": "espha-operator"}
+        self._admin = AdminClient(settings, logger=_LOG)
+
+    def ensure(self, deployment: Deployment, names: Iterable[str]) -> TopicFacts:
+        """Makes the topics that do not exist; says how the others are. Blocks for seconds.
+
+        1. Ask which topics exist.
+        2. Make the missing ones, when there are brokers enough.
+        3. Compare the settings of the others with the wanted ones. A difference is only reported:
+           a changed retention or copy count could lose data.
+        """
+        try:
+            return self._ensure(deployment, list(names))
+        except KafkaException as error:
+            return TopicFacts(error=f"Kafka at {deployment.bootstrap}: {error.args[0].str()}")
+
+    def _ensure(self, deployment: Deployment, names: list[str]) -> TopicFacts:
+        seen = self._admin.list_topics(timeout=ANSWER)
+        missing = [name for name in names if name not in seen.topics]
+        there = {name: seen.topics[name] for name in names if name in seen.topics}
+        if missing and len(seen.brokers) >= deployment.spec.replication_factor:
+            self._make(deployment, missing)
+        return TopicFacts(
+            brokers=len(seen.brokers),
+            missing=tuple(missing),
+            wrong=(*_wrong_shapes(deployment, there), *self._wrong_settings(deployment, there)),
+            under_replicated=tuple(name for name, topic in there.items() if _lacks_copies(topic)),
+        )
+
+    def _make(self, deployment: Deployment, names: list[str]) -> None:
+        factor, settings = deployment.spec.replication_factor, wanted_settings(deployment)
+        new = [NewTopic(name, 1, factor, config=settings) for name in names]
+        made = self._admin.create_topics(new, operation_timeout=MAKE, request_timeout=MAKE)
+        for future in made.values():
+            future.result()
+
+    def _wrong_settings(self, deployment: Deployment, names: Iterable[str]) -> list[str]:
+        asked = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        if not asked:
+            return []
+        answers = self._admin.describe_configs(asked, request_timeout=ANSWER)
+        return [
+            f"{resource.name}: {key} is {found}, the spec says {value}."
+            for resource, future in answers.items()
+            for key, value, found in _differences(deployment, future.result())
+        ]
+
+
+def _differences(deployment: Deployment, entries: Any) -> list[tuple[str, str, str]]:
+    wanted = wanted_settings(deployment)
+    return [
+        (key, value, entries[key].value)
+        for key, value in wanted.items()
+        if entries[key].value != value
+    ]
+
+
+def _wrong_shapes(deployment: Deployment, topics: dict[str, Any]) -> list[str]:
+    factor = deployment.spec.replication_factor
+    wrong = []
+    for name, topic in topics.items():
+        if len(topic.partitions) != 1:
+            wrong.append(f"{name}: has {len(topic.partitions)} partitions, must have 1.")
+        elif len(topic.partitions[0].replicas) != factor:
+            copies = len(topic.partitions[0].replicas)
+            wrong.append(f"{name}: has {copies} copies, the spec says {factor}.")
+    return wrong
+
+
+def _lacks_copies(topic: Any) -> bool:
+    return any(len(one.isrs) < len(one.replicas) for one in topic.partitions.values())

@@ -1,0 +1,1 @@
+"""Builders: pure functions from a deployment to the Kubernetes objects that it wants."""

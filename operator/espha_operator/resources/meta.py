@@ -1,0 +1,42 @@
+"""Labels and owners that all objects have."""
+
+import hashlib
+from typing import Any
+
+from espha_operator.api import GROUP, KIND, VERSION
+from espha_operator.api.deployment import Deployment
+
+Object = dict[str, Any]
+
+
+def labels(deployment: Deployment, component: str) -> dict[str, str]:
+    """Labels of an object; the same ones select its pods."""
+    return {
+        "app.kubernetes.io/name": "espha",
+        "app.kubernetes.io/instance": deployment.name,
+        "app.kubernetes.io/component": component,
+        "app.kubernetes.io/managed-by": "espha-operator",
+    }
+
+
+def metadata(deployment: Deployment, name: str, component: str) -> Object:
+    """Metadata of an object that goes when its deployment goes."""
+    owner = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "name": deployment.name,
+        "uid": deployment.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "name": name,
+        "namespace": deployment.namespace,
+        "labels": labels(deployment, component),
+        "ownerReferences": [owner],
+    }
+
+
+def checksum(*texts: str) -> str:
+    """A short fingerprint; pods carry that of their configuration, so a change restarts them."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]

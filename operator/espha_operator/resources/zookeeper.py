@@ -1,0 +1,60 @@
+"""ZooKeeper: a StatefulSet with static membership."""
+
+from espha_operator.api.deployment import Deployment
+from espha_operator.api.names import ZOOKEEPER_PORT
+from espha_operator.resources import common
+from espha_operator.resources.meta import Object, checksum
+from espha_operator.resources.templates import render
+
+COMPONENT = "zookeeper"
+# Pods come back with other addresses: the JVM must not remember the old ones for 30 s.
+FRESH_DNS = "-Dsun.net.inetaddr.ttl=5 -Dsun.net.inetaddr.negative.ttl=1"
+
+
+def zookeeper(deployment: Deployment) -> list[Object]:
+    """Everything a managed ZooKeeper needs; nothing for an external one."""
+    if deployment.spec.zookeeper.external:
+        return []
+    name = f"{deployment.name}-{COMPONENT}"
+    config = _config(deployment)
+    peers = {"client": ZOOKEEPER_PORT, "peer": 2888, "election": 3888}
+    return [
+        common.config_map(deployment, name, COMPONENT, {"zoo.cfg": config}),
+        common.service(deployment, f"{name}-headless", COMPONENT, peers, headless=True),
+        common.service(deployment, name, COMPONENT, {"client": ZOOKEEPER_PORT}),
+        common.disruption_budget(deployment, COMPONENT),
+        common.stateful_set(deployment, _pods(deployment, name, config)),
+    ]
+
+
+def _config(deployment: Deployment) -> str:
+    keeper = deployment.spec.zookeeper
+    hosts = deployment.hosts(COMPONENT, keeper.replicas)
+    return render("zoo.cfg", tick=keeper.tick_time, port=ZOOKEEPER_PORT, hosts=hosts)
+
+
+def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
+    keeper = deployment.spec.zookeeper
+    container = {
+        "name": COMPONENT,
+        "image": keeper.image or deployment.images.zookeeper_image,
+        "env": [{"name": "ZK_HEAP_OPTS", "value": f"-Xms96m -Xmx96m {FRESH_DNS}"}],
+        "ports": [{"name": "client", "containerPort": ZOOKEEPER_PORT}],
+        "readinessProbe": common.tcp_probe(ZOOKEEPER_PORT),
+        "resources": keeper.resources.merged("20m", "128Mi", "320Mi"),
+        "volumeMounts": [
+            {"name": "config", "mountPath": "/etc/zookeeper", "readOnly": True},
+            {"name": "data", "mountPath": "/var/lib/zookeeper"},
+        ],
+    }
+    return common.Pods(
+        name=name,
+        component=COMPONENT,
+        service=f"{name}-headless",
+        replicas=keeper.replicas,
+        container=container,
+        volumes=[{"name": "config", "configMap": {"name": name}}],
+        checksum=checksum(config),
+        grace=10,
+        storage=keeper.storage,
+    )

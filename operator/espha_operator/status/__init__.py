@@ -1,0 +1,1 @@
+"""From what is observed to what users see: pure functions, no client."""

@@ -1,0 +1,161 @@
+"""Readiness as an ordered chain of small pure checks.
+
+Each check looks at the facts and says whether it holds, and why. `Ready` is the first of them that
+does not hold.
+"""
+
+from collections.abc import Callable
+
+from espha_operator.api.deployment import ModelFacts
+from espha_operator.status.facts import Facts, Verdict
+
+Check = Callable[[Facts], Verdict]
+
+
+def model_valid(facts: Facts) -> Verdict:
+    """The model can be read, and the adapters name windows that it has."""
+    if isinstance(facts.model, Verdict):
+        return facts.model
+    return Verdict(True, "Valid", f"{facts.model.label} has {len(facts.model.topics)} topics.")
+
+
+def zookeeper_ready(facts: Facts) -> Verdict:
+    """All ZooKeeper servers take part in the quorum."""
+    keeper = facts.deployment.spec.zookeeper
+    if keeper.external:
+        return Verdict(True, "External", f"Uses {', '.join(keeper.external.servers)}.")
+    if not facts.exists("zookeeper"):
+        return _not_started(facts)
+    if facts.serving <= keeper.replicas // 2:
+        text = f"{facts.serving} of {keeper.replicas} servers serve; a majority is needed."
+        return Verdict(False, "NoQuorum", f"{text} No failover can happen until then.")
+    if min(facts.serving, facts.set("zookeeper").ready) < keeper.replicas:
+        return Verdict(
+            False, "ServersMissing", f"{facts.serving} of {keeper.replicas} servers serve."
+        )
+    return Verdict(True, "Serving", f"All {keeper.replicas} servers serve.")
+
+
+def brokers_ready(facts: Facts) -> Verdict:
+    """All brokers are up, as far as Kubernetes can see."""
+    kafka = facts.deployment.spec.kafka
+    if kafka.external:
+        return Verdict(True, "External", f"Uses {', '.join(kafka.external.bootstrap_servers)}.")
+    if not facts.exists("kafka"):
+        return _not_started(facts)
+    ready = facts.set("kafka").ready
+    if ready < kafka.replicas:
+        return Verdict(False, "BrokersMissing", f"{ready} of {kafka.replicas} brokers are ready.")
+    return Verdict(True, "Serving", f"All {kafka.replicas} brokers are ready.")
+
+
+def kafka_ready(facts: Facts) -> Verdict:
+    """All brokers are up, answer, and have every copy of every topic."""
+    brokers = brokers_ready(facts)
+    topics = facts.topics
+    if not brokers.ok or topics is None:
+        return brokers
+    if topics.error:
+        return Verdict(False, "Unreachable", topics.error)
+    wanted = facts.deployment.spec.kafka.replicas
+    if not facts.deployment.spec.kafka.external and topics.brokers < wanted:
+        return Verdict(
+            False, "BrokersMissing", f"{topics.brokers} of {wanted} brokers have joined."
+        )
+    if topics.under_replicated:
+        listed = ", ".join(topics.under_replicated)
+        return Verdict(False, "UnderReplicated", f"Copies are missing or behind: {listed}.")
+    return brokers
+
+
+def topics_ready(facts: Facts) -> Verdict:
+    """All topics exist, with the settings of the spec."""
+    topics = facts.topics
+    if isinstance(facts.model, Verdict) and topics is None:
+        return _not_started(facts)
+    if topics is None:
+        return Verdict(False, "WaitingForKafka", "Topics are made when Kafka is ready.")
+    if topics.error:
+        return Verdict(False, "KafkaUnreachable", topics.error)
+    if topics.wrong:
+        return Verdict(False, "WrongSettings", " ".join(topics.wrong))
+    if topics.missing:
+        return Verdict(False, "Missing", f"Not there yet: {', '.join(topics.missing)}.")
+    count = len(facts.model.topics) if isinstance(facts.model, ModelFacts) else 0
+    return Verdict(True, "Made", f"All {count} topics exist.")
+
+
+def engines_ready(facts: Facts) -> Verdict:
+    """All engines are ready, and one of them is active."""
+    if not facts.exists("engine"):
+        return _not_started(facts)
+    wanted, ready = facts.deployment.spec.engines.replicas, facts.set("engine").ready
+    if facts.active is None:
+        return Verdict(
+            False, "NoActiveEngine", f"No engine is active; {ready} of {wanted} are ready."
+        )
+    if ready != wanted or facts.set("engine").exist != wanted:
+        return Verdict(False, "EnginesMissing", f"{ready} of {wanted} engines are ready.")
+    return Verdict(True, "Active", f"{facts.active.name} is active.")
+
+
+def replicas_in_step(facts: Facts) -> Verdict:
+    """Every engine has the state that the order log stands for."""
+    if not facts.exists("engine"):
+        return _not_started(facts)
+    behind = [f"{one.name} ({one.state})" for one in facts.engines if not one.in_step]
+    if behind:
+        return Verdict(False, "Behind", f"Not in step: {', '.join(behind)}.")
+    wanted = facts.deployment.spec.engines.replicas
+    if len(facts.engines) < wanted:
+        return Verdict(False, "Unknown", f"{len(facts.engines)} of {wanted} engines answer.")
+    return Verdict(True, "InStep", f"All {wanted} engines are in step.")
+
+
+def adapters_ready(facts: Facts) -> Verdict:
+    """All pods of all adapters are ready."""
+    adapters = facts.deployment.spec.adapters
+    wanted = {f"input-{one.name}": one.replicas for one in adapters.inputs}
+    wanted |= {f"output-{one.name}": 1 for one in adapters.outputs}
+    if not wanted:
+        return Verdict(True, "None", "The deployment has no adapters.")
+    if not any(facts.exists(name) for name in wanted):
+        return _not_started(facts)
+    missing = [
+        f"{name} ({facts.set(name).ready} of {count})"
+        for name, count in wanted.items()
+        if facts.set(name).ready < count
+    ]
+    if missing:
+        return Verdict(False, "AdaptersMissing", f"Not ready: {', '.join(missing)}.")
+    return Verdict(True, "Running", f"All {len(wanted)} adapters run.")
+
+
+CHAIN: tuple[tuple[str, Check], ...] = (
+    ("ModelValid", model_valid),
+    ("ZooKeeperReady", zookeeper_ready),
+    ("KafkaReady", kafka_ready),
+    ("TopicsReady", topics_ready),
+    ("EnginesReady", engines_ready),
+    ("ReplicasInStep", replicas_in_step),
+    ("AdaptersReady", adapters_ready),
+)
+
+
+def judge(facts: Facts) -> dict[str, Verdict]:
+    """All verdicts in order, `Ready` last."""
+    verdicts = {name: check(facts) for name, check in CHAIN}
+    return {**verdicts, "Ready": _ready(facts, verdicts)}
+
+
+def _ready(facts: Facts, verdicts: dict[str, Verdict]) -> Verdict:
+    if facts.error:
+        return Verdict(False, "ApplyFailed", facts.error)
+    failed = next((verdict for verdict in verdicts.values() if not verdict.ok), None)
+    return failed or Verdict(True, "AllReady", verdicts["EnginesReady"].message)
+
+
+def _not_started(facts: Facts) -> Verdict:
+    if isinstance(facts.model, Verdict):
+        return Verdict(False, "NotStarted", "Nothing starts before the model is valid.")
+    return Verdict(False, "Waiting", "Starts when everything that it needs is ready.")

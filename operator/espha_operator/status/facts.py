@@ -1,0 +1,85 @@
+"""What the operator has observed of a deployment at one moment."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from espha_operator.api.deployment import Deployment, ModelFacts
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome of a check: does it hold, why in one word, why in a sentence."""
+
+    ok: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class SetFacts:
+    """A StatefulSet: how many pods are wanted, exist and are ready."""
+
+    wanted: int
+    exist: int
+    ready: int
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What an engine's supervisor says of it."""
+
+    name: str
+    state: str
+    in_step: bool
+    sequence: int = 0
+    epoch: int = 0
+
+
+@dataclass(frozen=True)
+class TopicFacts:
+    """What Kafka says of the topics.
+
+    Attributes:
+        error: why Kafka could not be asked or could not make a topic; empty when all went well.
+        brokers: number of live brokers.
+        missing: topics that do not exist (yet).
+        wrong: sentences on topics whose settings are not those of the spec.
+        under_replicated: topics with fewer live copies than they should have.
+    """
+
+    error: str = ""
+    brokers: int = 0
+    missing: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    under_replicated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that a plan and a status are made of."""
+
+    deployment: Deployment
+    model: ModelFacts | Verdict
+    sets: dict[str, SetFacts] = field(default_factory=dict)
+    serving: int = 0
+    engines: tuple[EngineFacts, ...] = ()
+    topics: TopicFacts | None = None
+    error: str = ""
+
+    def set(self, suffix: str) -> SetFacts:
+        """The StatefulSet `<deployment>-<suffix>`; one without pods when it does not exist."""
+        return self.sets.get(f"{self.deployment.name}-{suffix}", SetFacts(0, 0, 0))
+
+    def exists(self, suffix: str) -> bool:
+        """Whether that StatefulSet exists."""
+        return f"{self.deployment.name}-{suffix}" in self.sets
+
+    def replace(self, **changes: Any) -> "Facts":
+        """These facts with some of them changed."""
+        return replace(self, **changes)
+
+    @property
+    def active(self) -> EngineFacts | None:
+        """The active engine; the one with the newest epoch should two claim it for a moment."""
+        claiming = [engine for engine in self.engines if engine.state == "active"]
+        return max(claiming, key=lambda engine: engine.epoch, default=None)
