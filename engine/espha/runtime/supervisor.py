@@ -24,6 +24,9 @@ from espha.runtime.statusserver import serve_status
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 60.0
+_FIRST_WORD_S = 60.0
+_SILENT_S = 5.0
+"""A child reports every second; one that is silent for so long is frozen, and is killed."""
 _LOG = structlog.get_logger()
 
 
@@ -41,6 +44,7 @@ class Supervisor:
         self._message = ""
         self._member: Membership | None = None
         self._child: Child | None = None
+        self._deadline = 0.0
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -80,6 +84,7 @@ class Supervisor:
     def _live(self) -> None:
         """Live one life of the child, from its start to its end."""
         self._status = {}
+        self._deadline = time.monotonic() + _FIRST_WORD_S
         self._child_ended.clear()
         if self._election:
             self._member = Membership(
@@ -93,12 +98,16 @@ class Supervisor:
             self._child = Child(self._command, self._heard, self._exited)
             while not self._child_ended.wait(1.0):
                 reap_orphans(self._child.pid)
+                if time.monotonic() > self._deadline:
+                    _LOG.error("the child is silent and is killed")
+                    self._child.kill()
         finally:
             if self._member:
                 self._member.close()
 
     def _heard(self, status: Status) -> None:
         self._status = status
+        self._deadline = time.monotonic() + _SILENT_S
         if status.get("message"):
             self._message = str(status["message"])
         elif status.get("in_step"):
