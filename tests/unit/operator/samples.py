@@ -1,0 +1,72 @@
+"""Deployments and facts for the tests of the operator."""
+
+from typing import Any
+
+from espha_operator.api import Spec
+from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.images import Images
+from espha_operator.status.facts import EngineFacts, Facts, SetFacts, TopicFacts, Verdict
+
+MODEL = ModelFacts(
+    xml="<project/>",
+    project="HA_Project",
+    digest="9f2c" + 60 * "0",
+    prefix="HAtopic1_31415",
+    topics=(
+        "HAtopic1_31415.HA_Project.cq.memory.I",
+        "HAtopic1_31415.HA_Project.cq.outbound.O",
+        "HAtopic1_31415.M",
+        "HAtopic1_31415.E",
+    ),
+)
+BROKEN = Verdict(False, "InvalidModel", 'model.xml: line 3: <window-join name="x">: not supported')
+ADAPTERS = {
+    "inputs": [
+        {
+            "name": "memory",
+            "window": "cq/memory",
+            "volume": {"claimName": "demo-data"},
+            "file": {
+                "path": "/data/memory.csv",
+                "growing": True,
+                "headerLines": 1,
+                "noAutogenField": True,
+                "addOpcode": True,
+                "addFlags": True,
+            },
+        }
+    ],
+    "outputs": [
+        {
+            "name": "result",
+            "window": "cq/outbound",
+            "volume": {"claimName": "demo-data"},
+            "file": {"path": "/data/result.csv", "header": "full"},
+        }
+    ],
+}
+FULL = {"topics": {"prefix": "HAtopic1_31415"}, "adapters": ADAPTERS}
+
+
+def deployment(**spec: Any) -> Deployment:
+    """The deployment `demo` with a model, and what the test adds to its spec."""
+    parsed = Spec.model_validate({"model": {"inline": "<project/>"}, **spec})
+    return Deployment("demo", "shop", "uid-1", 7, parsed, Images())
+
+
+def healthy(**changes: Any) -> Facts:
+    """Facts of a deployment where everything is well, with what the test changes."""
+    sets = {name: SetFacts(3, 3, 3) for name in ("demo-zookeeper", "demo-kafka", "demo-engine")}
+    sets |= {"demo-input-memory": SetFacts(2, 2, 2), "demo-output-result": SetFacts(1, 1, 1)}
+    engines = (
+        EngineFacts("demo-engine-0", "standby", True, 9, 2),
+        EngineFacts("demo-engine-1", "active", True, 9, 2),
+        EngineFacts("demo-engine-2", "standby", True, 9, 2),
+    )
+    facts = Facts(deployment(**FULL), MODEL, sets, 3, engines, TopicFacts(brokers=3))
+    return facts.replace(**changes)
+
+
+def without(*names: str) -> dict[str, SetFacts]:
+    """The StatefulSets of a healthy deployment without some."""
+    return {key: value for key, value in healthy().sets.items() if key not in names}

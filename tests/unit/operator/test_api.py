@@ -1,0 +1,104 @@
+"""The models, and what is made of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from espha_operator.api import Spec, Status
+from espha_operator.api.__main__ import generated
+from espha_operator.api.crd import crd, structural
+from unit.operator.samples import deployment
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("path", sorted(generated()))
+def test_generated_files_are_fresh(path: str) -> None:
+    """`python -m espha_operator.api` makes them."""
+    assert (ROOT / path).read_text() == generated()[path]
+
+
+def fields(schema: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    found = []
+    for name, field in schema.get("properties", {}).items():
+        here = f"{path}.{name}"
+        found += [(here, field), *fields(field, here), *fields(field.get("items", {}), here)]
+    return found
+
+
+@pytest.mark.parametrize("model", [Spec, Status])
+def test_every_field_is_described_and_typed(model: type[Spec | Status]) -> None:
+    every = fields(structural(model))
+    assert len(every) > 10
+    for path, field in every:
+        assert field.get("description"), path
+        assert "type" in field or field.get("x-kubernetes-int-or-string"), path
+        assert "anyOf" not in field and "$ref" not in field, path
+        assert "x-kubernetes-preserve-unknown-fields" not in field, path
+
+
+def test_texts_that_rules_look_at_are_bounded() -> None:
+    """The API server refuses a CRD whose rules could cost too much."""
+    for path, field in fields(structural(Spec)):
+        if field.get("type") == "string" and "enum" not in field:
+            assert "maxLength" in field or "pattern" in field, path
+        if field.get("type") == "array":
+            assert "maxItems" in field, path
+
+
+def test_the_api_server_does_not_fill_in_what_rules_must_see() -> None:
+    spec = structural(Spec)["properties"]
+    for part in ("kafka", "zookeeper"):
+        given = [name for name, field in spec[part]["properties"].items() if "default" in field]
+        assert given == []
+    assert spec["engines"]["properties"]["replicas"]["default"] == 3
+    assert "default" not in spec["model"]
+
+
+def test_columns_of_get() -> None:
+    columns = crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [one["name"].upper() for one in columns] == [
+        "PHASE", "ACTIVE", "ENGINES", "KAFKA", "ZOOKEEPER", "MODEL", "FAILOVERS", "AGE",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("topics", "kafka", "factor", "in_sync"),
+    [
+        ({}, {}, 3, 2),
+        ({}, {"replicas": 1}, 1, 1),
+        ({}, {"replicas": 2}, 2, 1),
+        ({"replicationFactor": 2, "minInSyncReplicas": 2}, {}, 2, 2),
+        ({"replicationFactor": 1}, {}, 1, 1),
+    ],
+)
+def test_copies_follow_the_brokers(
+    topics: dict[str, int], kafka: dict[str, int], factor: int, in_sync: int
+) -> None:
+    spec = deployment(topics=topics, kafka=kafka).spec
+    assert (spec.replication_factor, spec.min_in_sync) == (factor, in_sync)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [("unlimited", -1), ("30s", 30000), ("2h", 7200000), ("7d", 604800000)]
+)
+def test_retention_in_milliseconds(given: str, wanted: int) -> None:
+    assert deployment(topics={"retention": given}).spec.topics.retention_ms == wanted
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"modle": {}},
+        {"engines": {"replicas": "three"}},
+        {"zookeeper": {"tickTime": 501}},
+        {"topics": {"retention": "a while"}},
+        {"topics": {"prefix": "../x"}},
+        {"adapters": {"inputs": [{"name": "Bad Name"}]}},
+    ],
+)
+def test_bad_specs_are_refused(spec: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        deployment(**spec)

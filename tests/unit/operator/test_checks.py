@@ -1,0 +1,132 @@
+"""Each check with the facts that make it fail, and what a user then reads."""
+
+from typing import Any
+
+import pytest
+
+from espha_operator.status.checks import judge
+from espha_operator.status.facts import EngineFacts, SetFacts, TopicFacts
+from unit.operator.samples import BROKEN, FULL, deployment, healthy, without
+
+ENGINES = healthy().engines
+
+
+def test_a_healthy_deployment_is_ready() -> None:
+    verdicts = judge(healthy())
+    assert all(verdict.ok for verdict in verdicts.values())
+    assert (verdicts["Ready"].reason, verdicts["Ready"].message) == (
+        "AllReady",
+        "demo-engine-1 is active.",
+    )
+
+
+CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "broken model": ("ModelValid", {"model": BROKEN}, "InvalidModel", "line 3: <window-join"),
+    "no quorum": ("ZooKeeperReady", {"serving": 1}, "NoQuorum", "1 of 3 servers serve; a majority"),
+    "a server missing": ("ZooKeeperReady", {"serving": 2}, "ServersMissing", "2 of 3"),
+    "a broker missing": (
+        "KafkaReady",
+        {"sets": {**healthy().sets, "demo-kafka": SetFacts(3, 3, 2)}},
+        "BrokersMissing",
+        "2 of 3 brokers are ready",
+    ),
+    "a broker has not joined": (
+        "KafkaReady",
+        {"topics": TopicFacts(brokers=2)},
+        "BrokersMissing",
+        "2 of 3 brokers have joined",
+    ),
+    "Kafka does not answer": (
+        "KafkaReady",
+        {"topics": TopicFacts(error="Kafka at k:9092: timed out")},
+        "Unreachable",
+        "timed out",
+    ),
+    "copies behind": (
+        "KafkaReady",
+        {"topics": TopicFacts(brokers=3, under_replicated=("p.M",))},
+        "UnderReplicated",
+        "p.M",
+    ),
+    "topics not asked for": ("TopicsReady", {"topics": None}, "WaitingForKafka", "when Kafka is"),
+    "topics missing": (
+        "TopicsReady",
+        {"topics": TopicFacts(brokers=3, missing=("p.M",))},
+        "Missing",
+        "p.M",
+    ),
+    "a topic with other settings": (
+        "TopicsReady",
+        {"topics": TopicFacts(brokers=3, wrong=("p.M: has 2 partitions, must have 1.",))},
+        "WrongSettings",
+        "p.M: has 2 partitions",
+    ),
+    "engines not started": ("EnginesReady", {"sets": without("demo-engine")}, "Waiting", "Starts"),
+    "no engine active": (
+        "EnginesReady",
+        {"engines": (ENGINES[0], ENGINES[2])},
+        "NoActiveEngine",
+        "No engine is active",
+    ),
+    "an engine missing": (
+        "EnginesReady",
+        {"sets": {**healthy().sets, "demo-engine": SetFacts(3, 3, 2)}},
+        "EnginesMissing",
+        "2 of 3 engines are ready",
+    ),
+    "an engine replays": (
+        "ReplicasInStep",
+        {"engines": (*ENGINES[:2], EngineFacts("demo-engine-2", "replaying", False))},
+        "Behind",
+        "demo-engine-2 (replaying)",
+    ),
+    "an engine is silent": ("ReplicasInStep", {"engines": ENGINES[:2]}, "Unknown", "2 of 3"),
+    "an adapter is missing": (
+        "AdaptersReady",
+        {"sets": {**healthy().sets, "demo-input-memory": SetFacts(2, 2, 1)}},
+        "AdaptersMissing",
+        "input-memory (1 of 2)",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("condition", "changes", "reason", "message"), CASES.values(), ids=CASES.keys()
+)
+def test_what_is_amiss_is_named(
+    condition: str, changes: dict[str, Any], reason: str, message: str
+) -> None:
+    verdicts = judge(healthy(**changes))
+    assert not verdicts[condition].ok
+    assert verdicts[condition].reason == reason
+    assert message in verdicts[condition].message
+    assert not verdicts["Ready"].ok
+
+
+def test_ready_names_the_first_thing_amiss() -> None:
+    verdicts = judge(healthy(serving=1, engines=()))
+    assert verdicts["Ready"].reason == "NoQuorum"
+
+
+def test_what_the_api_server_refuses_is_named() -> None:
+    verdicts = judge(healthy(error="StatefulSet demo-kafka: forbidden"))
+    assert (verdicts["Ready"].reason, verdicts["Ready"].message) == (
+        "ApplyFailed",
+        "StatefulSet demo-kafka: forbidden",
+    )
+
+
+def test_external_servers_need_no_pods() -> None:
+    spec = {
+        **FULL,
+        "zookeeper": {"external": {"servers": ["zk:2181"]}},
+        "kafka": {"external": {"bootstrapServers": ["k:9092"]}},
+    }
+    sets = without("demo-zookeeper", "demo-kafka")
+    verdicts = judge(healthy(deployment=deployment(**spec), sets=sets, serving=0))
+    assert verdicts["Ready"].ok
+    assert verdicts["KafkaReady"].reason == verdicts["ZooKeeperReady"].reason == "External"
+
+
+def test_nothing_waits_for_adapters_that_nobody_wants() -> None:
+    assert judge(healthy(deployment=deployment()))["AdaptersReady"].ok

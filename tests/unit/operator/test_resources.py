@@ -1,0 +1,147 @@
+"""The builders: golden objects, and what must hold for each of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from espha_operator.resources import kafka, workers, zookeeper
+from unit.operator.samples import FULL, MODEL, deployment
+
+Objects = list[dict[str, Any]]
+
+
+def everything(**spec: Any) -> Objects:
+    made = deployment(**FULL, **spec)
+    return [
+        *zookeeper.zookeeper(made),
+        *kafka.kafka(made),
+        *workers.model(made, MODEL),
+        *workers.engines(made, MODEL),
+        *workers.adapters(made, MODEL),
+    ]
+
+
+def named(objects: Objects, kind: str, name: str) -> dict[str, Any]:
+    return next(one for one in objects if one["kind"] == kind and one["metadata"]["name"] == name)
+
+
+def properties(objects: Objects, name: str, key: str) -> dict[str, str]:
+    text = named(objects, "ConfigMap", name)["data"][key]
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return dict(line.split("=", 1) for line in lines)
+
+
+def container(objects: Objects, name: str) -> dict[str, Any]:
+    made: dict[str, Any] = named(objects, "StatefulSet", name)["spec"]["template"]["spec"]
+    return made["containers"][0]  # type: ignore[no-any-return]
+
+
+def test_zookeeper_is_golden(golden: Callable[[str, Objects], None]) -> None:
+    golden("zookeeper", zookeeper.zookeeper(deployment()))
+
+
+def test_kafka_is_golden(golden: Callable[[str, Objects], None]) -> None:
+    golden("kafka", kafka.kafka(deployment(kafka={"config": {"log.segment.bytes": 1048576}})))
+
+
+def test_engines_are_golden(golden: Callable[[str, Objects], None]) -> None:
+    made = deployment(**FULL)
+    golden("engines", [*workers.model(made, MODEL), *workers.engines(made, MODEL)])
+
+
+def test_adapters_are_golden(golden: Callable[[str, Objects], None]) -> None:
+    golden("adapters", workers.adapters(deployment(**FULL), MODEL))
+
+
+def test_every_object_goes_with_its_deployment() -> None:
+    for one in everything():
+        owner = one["metadata"]["ownerReferences"][0]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == (
+            "EspHaDeployment",
+            "uid-1",
+            True,
+        )
+
+
+def test_every_pod_is_restricted() -> None:
+    """What Kubernetes' `restricted` standard asks for, and a read-only root file system."""
+    sets = [one for one in everything() if one["kind"] == "StatefulSet"]
+    assert len(sets) == 5
+    for one in sets:
+        pod = one["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["automountServiceAccountToken"] is False
+        inner = pod["containers"][0]["securityContext"]
+        assert inner["allowPrivilegeEscalation"] is False
+        assert inner["capabilities"] == {"drop": ["ALL"]}
+        assert inner["readOnlyRootFilesystem"] is True
+
+
+def test_pods_fit_two_cores() -> None:
+    """Three brokers, servers and engines, and the adapters must all be scheduled."""
+    total = 0
+    for one in everything():
+        if one["kind"] == "StatefulSet":
+            asked = container([one], one["metadata"]["name"])["resources"]["requests"]["cpu"]
+            total += int(asked.removesuffix("m")) * one["spec"]["replicas"]
+    assert total <= 500
+
+
+@pytest.mark.parametrize(("tick", "init", "sync"), [(200, 50, 25), (500, 20, 10), (300, 34, 17)])
+def test_zookeeper_limits_are_times_not_ticks(tick: int, init: int, sync: int) -> None:
+    config = properties(everything(zookeeper={"tickTime": tick}), "demo-zookeeper", "zoo.cfg")
+    assert (config["initLimit"], config["syncLimit"]) == (str(init), str(sync))
+    assert config["minSessionTimeout"] == str(2 * tick)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "copies", "in_sync"), [(1, "1", "1"), (2, "2", "2"), (3, "3", "2"), (5, "3", "2")]
+)
+def test_kafka_copies_fit_the_brokers(brokers: int, copies: str, in_sync: str) -> None:
+    config = properties(everything(kafka={"replicas": brokers}), "demo-kafka", "server.properties")
+    assert config["transaction.state.log.replication.factor"] == copies
+    assert config["offsets.topic.replication.factor"] == copies
+    assert config["transaction.state.log.min.isr"] == in_sync
+    assert len(config["controller.quorum.voters"].split(",")) == brokers
+
+
+def test_a_changed_configuration_restarts_its_pods_only() -> None:
+    def sums(**spec: Any) -> dict[str, str]:
+        return {
+            one["metadata"]["name"]: one["spec"]["template"]["metadata"]["annotations"][
+                "espha.dev/config"
+            ]
+            for one in everything(**spec)
+            if one["kind"] == "StatefulSet"
+        }
+
+    before, after = sums(), sums(kafka={"config": {"log.segment.bytes": 1048576}})
+    assert {name for name in before if before[name] != after[name]} == {"demo-kafka"}
+
+
+def test_external_servers_make_no_objects() -> None:
+    made = everything(
+        zookeeper={"external": {"servers": ["zk:2181"]}},
+        kafka={"external": {"bootstrapServers": ["k1:9092", "k2:9092"]}},
+    )
+    assert not [one for one in made if "zookeeper" in one["metadata"]["name"]]
+    env = {one["name"]: one.get("value") for one in container(made, "demo-engine")["env"]}
+    assert env["ESPHA_BOOTSTRAP"] == "k1:9092,k2:9092"
+    assert env["ESPHA_ZOOKEEPER"] == "zk:2181"
+    assert env["ESPHA_SESSION_MS"] == "800"
+
+
+@pytest.mark.parametrize("policy", ["Delete", "Retain"])
+def test_volumes_follow_the_policy(policy: str) -> None:
+    made = everything(pvcPolicy=policy)
+    for name in ("demo-kafka", "demo-zookeeper"):
+        kept = named(made, "StatefulSet", name)["spec"]["persistentVolumeClaimRetentionPolicy"]
+        assert kept == {"whenDeleted": policy, "whenScaled": "Retain"}
+
+
+def test_the_cluster_id_depends_on_the_name_alone() -> None:
+    """A deployment made again on kept volumes must find the id that they carry."""
+    assert deployment().cluster_id == deployment(kafka={"replicas": 1}).cluster_id
+    assert len(deployment().cluster_id) == 22

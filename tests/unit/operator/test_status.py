@@ -1,0 +1,87 @@
+"""The status: phases, columns, times of conditions, roles."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from espha_operator.api import Condition, Status
+from espha_operator.status.build import build, refused, roles
+from espha_operator.status.facts import EngineFacts, Verdict
+from unit.operator.samples import BROKEN, healthy, without
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=1)
+
+
+def condition(status: Status, name: str) -> Condition:
+    return next(one for one in status.conditions if one.type == name)
+
+
+def test_the_columns_of_a_healthy_deployment() -> None:
+    status = build(healthy(), Status(), NOW)
+    assert (status.phase, status.active, status.engines) == ("Ready", "demo-engine-1", "3/3")
+    assert (status.kafka, status.zookeeper) == ("3/3", "3/3")
+    assert (status.model, status.failovers) == ("HA_Project@9f2c", 1)
+    assert (status.engine_replicas, status.observed_generation) == (3, 7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "phase"),
+    [
+        ({}, "Ready"),
+        ({"model": BROKEN}, "Invalid"),
+        ({"serving": 2}, "Degraded"),
+        ({"engines": ()}, "Starting"),
+        ({"sets": without("demo-engine"), "engines": ()}, "Starting"),
+    ],
+)
+def test_phases(changes: dict[str, object], phase: str) -> None:
+    assert build(healthy(**changes), Status(), NOW).phase == phase
+
+
+def test_a_condition_keeps_its_time_until_its_state_changes() -> None:
+    first = build(healthy(serving=1), Status(), NOW)
+    other_reason = build(healthy(serving=2), first, LATER)
+    well = build(healthy(), other_reason, LATER)
+    times = [
+        condition(one, "ZooKeeperReady").last_transition_time for one in (first, other_reason, well)
+    ]
+    assert times == ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z", "2026-01-02T03:05:05Z"]
+    assert condition(other_reason, "ZooKeeperReady").reason == "ServersMissing"
+
+
+def test_nothing_new_gives_an_equal_status() -> None:
+    """The operator writes only what has changed."""
+    first = build(healthy(), Status(), NOW)
+    read_back = Status.model_validate(first.model_dump(by_alias=True, exclude_none=True))
+    assert build(healthy(), read_back, LATER) == read_back
+
+
+def test_failovers_stay_while_no_engine_is_active() -> None:
+    first = build(healthy(), Status(), NOW)
+    between = build(healthy(engines=()), first, LATER)
+    assert (between.failovers, between.active) == (1, None)
+
+
+def test_a_refused_spec_keeps_what_is_known() -> None:
+    first = build(healthy(), Status(), NOW)
+    status = refused(first, Verdict(False, "InvalidSpec", "spec.x: unknown"), 8, LATER)
+    assert (status.phase, status.kafka, status.observed_generation) == ("Invalid", "3/3", 8)
+    assert condition(status, "Ready").message == "spec.x: unknown"
+    assert len(status.conditions) == len(first.conditions)
+    assert status.conditions[-1].type == "Ready"
+
+
+def test_the_newest_epoch_is_the_active_one() -> None:
+    """For a moment after a take-over the frozen predecessor may still claim to be active."""
+    engines = (
+        EngineFacts("demo-engine-0", "active", True, 9, 3),
+        EngineFacts("demo-engine-1", "active", True, 9, 2),
+    )
+    status = build(healthy(engines=engines), Status(), NOW)
+    assert (status.active, status.failovers) == ("demo-engine-0", 2)
+
+
+def test_only_changed_roles_are_labelled() -> None:
+    labelled = {"demo-engine-0": "active", "demo-engine-1": None, "demo-engine-2": "standby"}
+    assert roles(healthy(), labelled) == {"demo-engine-0": "standby", "demo-engine-1": "active"}
