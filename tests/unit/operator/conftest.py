@@ -11,7 +11,7 @@ import yaml
 GOLDEN = Path(__file__).parent / "golden"
 
 
-class Readable(yaml.SafeDumper):
+class _Readable(yaml.SafeDumper):
     """YAML without anchors, and with texts of several lines as such."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -23,7 +23,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-Readable.add_representer(str, _text)
+_Readable.add_representer(str, _text)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def golden() -> Callable[[str, list[dict[str, Any]]], None]:
     def compare(name: str, objects: list[dict[str, Any]]) -> None:
         path = GOLDEN / f"{name}.yaml"
         if os.environ.get("ESPHA_GOLDEN") == "write":
-            path.write_text(yaml.dump_all(objects, Dumper=Readable, sort_keys=False, width=100))
+            path.write_text(yaml.dump_all(objects, Dumper=_Readable, sort_keys=False, width=100))
         assert objects == list(yaml.safe_load_all(path.read_text()))
 
     return compare

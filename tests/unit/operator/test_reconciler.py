@@ -14,7 +14,7 @@ from espha_operator.status.facts import TopicFacts
 Object = dict[str, Any]
 
 
-class MemoryCluster:
+class _MemoryCluster:
     """Keeps objects by kind and name; an applied StatefulSet has all its pods ready at once."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class MemoryCluster:
         self.objects.setdefault(("Pod", name), pod)
 
 
-class Keeper:
+class _Keeper:
     """A Kafka whose topics are all there."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -67,8 +67,8 @@ class Keeper:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
-    monkeypatch.setattr(reconciler, "TopicKeeper", Keeper)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> _MemoryCluster:
+    monkeypatch.setattr(reconciler, "TopicKeeper", _Keeper)
     monkeypatch.setattr(
         models, "check", lambda xml, *_: samples.BROKEN if "bad" in xml else samples.MODEL
     )
@@ -85,7 +85,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
             },
         ),
     )
-    made = MemoryCluster()
+    made = _MemoryCluster()
     made.objects["EspHaDeployment", "demo"] = {
         "metadata": {"name": "demo", "namespace": "shop", "uid": "uid-1", "generation": 1},
         "spec": {"model": {"inline": "<project/>"}, **copy.deepcopy(samples.FULL)},
@@ -93,7 +93,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
     return made
 
 
-class Clock:
+class _Clock:
     """A clock that the test moves."""
 
     def __init__(self) -> None:
@@ -103,54 +103,53 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+class _Play(Reconciler):
+    """A reconciler with its cluster and clock at hand."""
+
+    def __init__(self, cluster: _MemoryCluster) -> None:
+        self.clock, self.cluster = _Clock(), cluster
+        super().__init__(cluster, "shop", "demo", Images(), self.clock)  # type: ignore[arg-type]
+
+    def until_quiet(self) -> None:
+        for _ in range(20):
+            self.cluster.writes.clear()
+            self.clock.now += 3
+            self.step()
+            if not self.cluster.writes:
+                return
+        raise AssertionError(f"still writing: {self.cluster.writes}")
 
 
 @pytest.fixture
-def steps(cluster: MemoryCluster, clock: Clock) -> Reconciler:
-    return Reconciler(cluster, "shop", "demo", Images(), clock)  # type: ignore[arg-type]
+def steps(cluster: _MemoryCluster) -> _Play:
+    return _Play(cluster)
 
 
-def until_quiet(steps: Reconciler, cluster: MemoryCluster, clock: Clock) -> None:
-    for _ in range(20):
-        cluster.writes.clear()
-        clock.now += 3
-        steps.step()
-        if not cluster.writes:
-            return
-    raise AssertionError(f"still writing: {cluster.writes}")
-
-
-def status(cluster: MemoryCluster) -> Object:
+def status(cluster: _MemoryCluster) -> Object:
     found: Object = cluster.objects["EspHaDeployment", "demo"]["status"]
     return found
 
 
 def test_a_deployment_becomes_ready_and_then_costs_no_writes(
-    cluster: MemoryCluster, steps: Reconciler, clock: Clock
-) -> None:
-    until_quiet(steps, cluster, clock)
+    cluster: _MemoryCluster, steps: _Play) -> None:
+    steps.until_quiet()
     assert (status(cluster)["phase"], status(cluster)["active"]) == ("Ready", "demo-engine-0")
     labels = cluster.objects["Pod", "demo-engine-0"]["metadata"]["labels"]
     assert labels["espha.dev/role"] == "active"
 
 
 def test_what_others_delete_comes_back(
-    cluster: MemoryCluster, steps: Reconciler, clock: Clock
-) -> None:
-    until_quiet(steps, cluster, clock)
+    cluster: _MemoryCluster, steps: _Play) -> None:
+    steps.until_quiet()
     del cluster.objects["Service", "demo-kafka"]
-    clock.now += 60
+    steps.clock.now += 60
     steps.step()
     assert ("Service", "demo-kafka") in cluster.objects
 
 
 def test_an_adapter_that_nobody_wants_any_more_goes(
-    cluster: MemoryCluster, steps: Reconciler, clock: Clock
-) -> None:
-    until_quiet(steps, cluster, clock)
+    cluster: _MemoryCluster, steps: _Play) -> None:
+    steps.until_quiet()
     foreign = {"metadata": {"name": "mine", "labels": {}, "ownerReferences": [{"uid": "other"}]}}
     cluster.objects["ConfigMap", "mine"] = foreign
     cluster.objects["EspHaDeployment", "demo"]["spec"]["adapters"]["outputs"] = []
@@ -161,12 +160,11 @@ def test_an_adapter_that_nobody_wants_any_more_goes(
 
 
 def test_a_model_that_becomes_invalid_changes_nothing_that_runs(
-    cluster: MemoryCluster, steps: Reconciler, clock: Clock
-) -> None:
-    until_quiet(steps, cluster, clock)
+    cluster: _MemoryCluster, steps: _Play) -> None:
+    steps.until_quiet()
     running = {key for key in cluster.objects if key[0] == "StatefulSet"}
     cluster.objects["EspHaDeployment", "demo"]["spec"]["model"] = {"inline": "<bad/>"}
-    until_quiet(steps, cluster, clock)
+    steps.until_quiet()
     assert {key for key in cluster.objects if key[0] == "StatefulSet"} == running
     assert cluster.objects["ConfigMap", "demo-model"]["data"]["model.xml"] == "<project/>"
     assert status(cluster)["phase"] == "Invalid"
@@ -181,28 +179,26 @@ def test_a_model_that_becomes_invalid_changes_nothing_that_runs(
     ],
 )
 def test_a_bad_config_map_starts_nothing_until_it_is_right(
-    cluster: MemoryCluster,
-    steps: Reconciler,
-    clock: Clock,
-    data: dict[str, str] | None,
+    cluster: _MemoryCluster,
+    steps: _Play    data: dict[str, str] | None,
     reason: str,
     message: str,
 ) -> None:
     cluster.objects["EspHaDeployment", "demo"]["spec"]["model"] = {"configMap": {"name": "m"}}
     if data is not None:
         cluster.objects["ConfigMap", "m"] = {"metadata": {"name": "m"}, "data": data}
-    until_quiet(steps, cluster, clock)
+    steps.until_quiet()
     first = status(cluster)["conditions"][0]
     assert (first["status"], first["reason"]) == ("False", reason)
     assert message in first["message"]
     assert not [key for key in cluster.objects if key[0] == "StatefulSet"]
     good = {"metadata": {"name": "m"}, "data": {"model.xml": "<project/>"}}
     cluster.objects["ConfigMap", "m"] = good
-    until_quiet(steps, cluster, clock)
+    steps.until_quiet()
     assert status(cluster)["phase"] == "Ready"
 
 
-def test_a_spec_that_cannot_be_read_is_reported(cluster: MemoryCluster, steps: Reconciler) -> None:
+def test_a_spec_that_cannot_be_read_is_reported(cluster: _MemoryCluster, steps: _Play) -> None:
     cluster.objects["EspHaDeployment", "demo"]["spec"]["zookeeper"] = {"tickTime": 501}
     steps.step()
     ready = status(cluster)["conditions"][-1]
@@ -211,7 +207,7 @@ def test_a_spec_that_cannot_be_read_is_reported(cluster: MemoryCluster, steps: R
 
 
 def test_a_deployment_that_is_going_is_left_alone(
-    cluster: MemoryCluster, steps: Reconciler
+    cluster: _MemoryCluster, steps: _Play
 ) -> None:
     cluster.objects["EspHaDeployment", "demo"]["metadata"]["deletionTimestamp"] = "now"
     steps.step()
