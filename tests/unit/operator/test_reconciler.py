@@ -4,12 +4,12 @@ import copy
 from typing import Any
 
 import pytest
-from unit.operator import samples
 
 from espha_operator.api.images import Images
 from espha_operator.reconcile import models, observe, reconciler
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.status.facts import TopicFacts
+from unit.operator import samples
 
 Object = dict[str, Any]
 
@@ -131,15 +131,15 @@ def status(cluster: _MemoryCluster) -> Object:
 
 
 def test_a_deployment_becomes_ready_and_then_costs_no_writes(
-    cluster: _MemoryCluster, steps: _Play) -> None:
+    cluster: _MemoryCluster, steps: _Play
+) -> None:
     steps.until_quiet()
     assert (status(cluster)["phase"], status(cluster)["active"]) == ("Ready", "demo-engine-0")
     labels = cluster.objects["Pod", "demo-engine-0"]["metadata"]["labels"]
     assert labels["espha.dev/role"] == "active"
 
 
-def test_what_others_delete_comes_back(
-    cluster: _MemoryCluster, steps: _Play) -> None:
+def test_what_others_delete_comes_back(cluster: _MemoryCluster, steps: _Play) -> None:
     steps.until_quiet()
     del cluster.objects["Service", "demo-kafka"]
     steps.clock.now += 60
@@ -147,8 +147,7 @@ def test_what_others_delete_comes_back(
     assert ("Service", "demo-kafka") in cluster.objects
 
 
-def test_an_adapter_that_nobody_wants_any_more_goes(
-    cluster: _MemoryCluster, steps: _Play) -> None:
+def test_an_adapter_that_nobody_wants_any_more_goes(cluster: _MemoryCluster, steps: _Play) -> None:
     steps.until_quiet()
     foreign = {"metadata": {"name": "mine", "labels": {}, "ownerReferences": [{"uid": "other"}]}}
     cluster.objects["ConfigMap", "mine"] = foreign
@@ -160,7 +159,8 @@ def test_an_adapter_that_nobody_wants_any_more_goes(
 
 
 def test_a_model_that_becomes_invalid_changes_nothing_that_runs(
-    cluster: _MemoryCluster, steps: _Play) -> None:
+    cluster: _MemoryCluster, steps: _Play
+) -> None:
     steps.until_quiet()
     running = {key for key in cluster.objects if key[0] == "StatefulSet"}
     cluster.objects["EspHaDeployment", "demo"]["spec"]["model"] = {"inline": "<bad/>"}
@@ -180,7 +180,8 @@ def test_a_model_that_becomes_invalid_changes_nothing_that_runs(
 )
 def test_a_bad_config_map_starts_nothing_until_it_is_right(
     cluster: _MemoryCluster,
-    steps: _Play    data: dict[str, str] | None,
+    steps: _Play,
+    data: dict[str, str] | None,
     reason: str,
     message: str,
 ) -> None:
@@ -206,9 +207,7 @@ def test_a_spec_that_cannot_be_read_is_reported(cluster: _MemoryCluster, steps: 
     assert "spec.zookeeper.tickTime" in ready["message"]
 
 
-def test_a_deployment_that_is_going_is_left_alone(
-    cluster: _MemoryCluster, steps: _Play
-) -> None:
+def test_a_deployment_that_is_going_is_left_alone(cluster: _MemoryCluster, steps: _Play) -> None:
     cluster.objects["EspHaDeployment", "demo"]["metadata"]["deletionTimestamp"] = "now"
     steps.step()
     assert cluster.writes == []
