@@ -1,5 +1,7 @@
 """`python -m espha_operator`: run the operator."""
 
+import logging
+
 import kopf
 
 import espha_operator.handlers  # noqa: F401  (the import registers the handlers)
@@ -10,6 +12,9 @@ LIVENESS = "http://0.0.0.0:8080/healthz"
 def main() -> None:
     """Runs until a signal ends it."""
     kopf.configure(verbose=False)
+    # A line for each probe would bury what matters.
+    for name in ("aiohttp.access", "kopf.activities.probe"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     kopf.run(
         registry=kopf.get_default_registry(),
         clusterwide=True,

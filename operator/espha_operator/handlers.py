@@ -46,7 +46,7 @@ async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) ->
 async def keep(
     name: str,
     namespace: str,
-    stopped: kopf.AsyncDaemonStopped,
+    stopped: kopf.DaemonStopped,
     memo: kopf.Memo,
     **_: Any,
 ) -> None:

@@ -34,6 +34,14 @@ def _either(fields: tuple[str, ...], what: str) -> tuple[str, str]:
     )
 
 
+def _fixed_number(field: str, default: int, message: str) -> tuple[str, str]:
+    # To write down the default later is no change.
+    before, after = (
+        f"(has({one}.{field}) ? {one}.{field} : {default})" for one in ("oldSelf", "self")
+    )
+    return f"{after} == {before}", message
+
+
 def _fixed(field: str, message: str) -> tuple[str, str]:
     same = f"has(self.{field}) == has(oldSelf.{field})"
     return f"{same} && (!has(self.{field}) || self.{field} == oldSelf.{field})", message
@@ -65,8 +73,10 @@ class ZooKeeper(Part):
                 "!has(self.replicas) || self.replicas in [1, 3, 5]",
                 "ZooKeeper needs a majority: replicas must be 1, 3 or 5.",
             ),
-            _fixed(
-                "replicas", "The number of ZooKeeper servers cannot change; make a new deployment."
+            _fixed_number(
+                "replicas",
+                3,
+                "The number of ZooKeeper servers cannot change; make a new deployment.",
             ),
             _fixed(
                 "storage", "The storage of ZooKeeper servers cannot change; make a new deployment."
@@ -142,7 +152,9 @@ class Kafka(Part):
         json_schema_extra=rules(
             _either(MANAGED_KAFKA, "Kafka"),
             _kept_kind("Kafka"),
-            _fixed("replicas", "The number of Kafka brokers cannot change; make a new deployment."),
+            _fixed_number(
+                "replicas", 3, "The number of Kafka brokers cannot change; make a new deployment."
+            ),
             _fixed("storage", "The storage of Kafka brokers cannot change; make a new deployment."),
         )
     )
