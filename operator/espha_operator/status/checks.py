@@ -79,6 +79,10 @@ def topics_ready(facts: Facts) -> Verdict:
         return Verdict(False, "KafkaUnreachable", topics.error)
     if topics.wrong:
         return Verdict(False, "WrongSettings", " ".join(topics.wrong))
+    copies = facts.deployment.spec.replication_factor
+    if topics.missing and topics.brokers < copies:
+        text = f"Topics need {copies} brokers, Kafka has {topics.brokers}."
+        return Verdict(False, "TooFewBrokers", text)
     if topics.missing:
         return Verdict(False, "Missing", f"Not there yet: {', '.join(topics.missing)}.")
     count = len(facts.model.topics) if isinstance(facts.model, ModelFacts) else 0

@@ -55,6 +55,12 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "Missing",
         "p.M",
     ),
+    "too few brokers": (
+        "TopicsReady",
+        {"topics": TopicFacts(brokers=2, missing=("p.M",))},
+        "TooFewBrokers",
+        "Topics need 3 brokers, Kafka has 2.",
+    ),
     "a topic with other settings": (
         "TopicsReady",
         {"topics": TopicFacts(brokers=3, wrong=("p.M: has 2 partitions, must have 1.",))},

@@ -1,0 +1,69 @@
+"""The topic keeper against a real broker."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from espha_operator.api.deployment import Deployment
+from espha_operator.reconcile.topics import TopicKeeper
+from espha_operator.status.facts import TopicFacts
+from support.servers import Kafka, wait_until
+from unit.operator.samples import MODEL, deployment
+
+pytestmark = pytest.mark.component
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    folder: Path = tmp_path_factory.mktemp("kafka")
+    broker = Kafka(folder)
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+def using(kafka: Kafka, **topics: object) -> Deployment:
+    return deployment(
+        kafka={"external": {"bootstrapServers": kafka.bootstrap.split(",")}},
+        topics={"replicationFactor": 1, **topics},
+    )
+
+
+def test_missing_topics_are_made_with_the_settings_of_the_spec(kafka: Kafka) -> None:
+    keeper, wanted = TopicKeeper(kafka.bootstrap), using(kafka, retention="7d")
+    assert set(keeper.ensure(wanted, MODEL.topics).missing) == set(MODEL.topics)
+    wait_until(
+        lambda: keeper.ensure(wanted, MODEL.topics) == TopicFacts(brokers=1), 20, "topics are made"
+    )
+
+
+def test_other_settings_are_reported_and_stay(kafka: Kafka) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    foreign = NewTopic("other", 2, 1, config={"retention.ms": "1000"})
+    admin.create_topics([foreign])["other"].result(20)
+    keeper = TopicKeeper(kafka.bootstrap)
+    wait_until(lambda: not keeper.ensure(using(kafka), ["other"]).missing, 20, "topic is known")
+    for _ in range(2):
+        wrong = keeper.ensure(using(kafka), ["other"]).wrong
+        assert wrong == (
+            "other: has 2 partitions, must have 1.",
+            "other: retention.ms is 1000, the spec says -1.",
+        )
+
+
+def test_too_few_brokers_make_nothing(kafka: Kafka) -> None:
+    keeper = TopicKeeper(kafka.bootstrap)
+    facts = keeper.ensure(using(kafka, replicationFactor=3), ["wide"])
+    assert (facts.brokers, facts.missing) == (1, ("wide",))
+    assert (
+        "wide"
+        not in AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=5).topics
+    )
+
+
+def test_a_kafka_that_does_not_answer_is_a_sentence() -> None:
+    gone = deployment(kafka={"external": {"bootstrapServers": ["127.0.0.1:1"]}})
+    facts = TopicKeeper("127.0.0.1:1").ensure(gone, ["p.M"])
+    assert facts.error.startswith("Kafka at 127.0.0.1:1: ")
