@@ -1,0 +1,3 @@
+module espha.dev/dev/pause
+
+go 1.24.0

@@ -1,0 +1,181 @@
+"""The image of a kind node: the published one, or one made of Debian packages and Go modules."""
+
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dev import base, cache, command, docker, golang
+from dev.say import Failure, step
+
+KUBERNETES = "v1.34.4"
+KIND = "v0.33.0"
+PROVISIONER = "v0.0.30"
+PUBLISHED = "kindest/node:v1.34.0"
+RECIPE = cache.ROOT / "dev" / "node"
+# raise it when the steps below come to make another image of the same ingredients
+STEPS = "1"
+PRELOAD = "espha-preload"
+CONTAINERD_SECONDS = 60
+
+
+def recipe() -> str:
+    """Returns the digest of all that the node image is made of, in seconds and offline."""
+    return cache.digest(
+        RECIPE, golang.SOURCES, STEPS, KUBERNETES, KIND, PROVISIONER, golang.architecture()
+    )
+
+
+def built_name() -> str:
+    """Returns the name of the node image that is built here; it tells the recipe."""
+    return f"espha/node:{KUBERNETES}-{recipe()}"
+
+
+def image() -> str:
+    """Returns the name of a node image that Docker has: pulled if possible, else built."""
+    built = built_name()
+    if docker.has(built):
+        return built
+    if docker.pulled(PUBLISHED):
+        return PUBLISHED
+    with step("making the Kubernetes node image"):
+        _build(built)
+    return built
+
+
+def is_built(image_name: str) -> bool:
+    """Says whether a node image is one of ours, which brings its own CNI."""
+    return image_name.startswith("espha/node:")
+
+
+def kind() -> Path:
+    """Returns the kind command, built from its module."""
+    return golang.install("kind", "sigs.k8s.io/kind", KIND)
+
+
+def image_names(kubeadm: Path) -> dict[str, list[str]]:
+    """Returns the names under which kubeadm looks for each component's image.
+
+    kubeadm itself is asked, so that no version and no registry is written down twice.
+    """
+    answer = command.run(kubeadm, "config", "images", "list", "--kubernetes-version", KUBERNETES)
+    return sorted_names(answer.split())
+
+
+def sorted_names(images: list[str]) -> dict[str, list[str]]:
+    """Sorts full image names by the component that serves them: kube, etcd, coredns, pause."""
+    sorts: dict[str, list[str]] = {"kube": [], "etcd": [], "coredns": [], "pause": []}
+    for name in images:
+        short = name.rpartition("/")[2].partition(":")[0]
+        component = "kube" if short.startswith("kube-") else short
+        if component in sorts:
+            sorts[component].append(name)
+    missing = [component for component, names in sorts.items() if not names]
+    if missing:
+        raise Failure(f"kubeadm names no image for {', '.join(missing)}: {' '.join(images)}")
+    return sorts
+
+
+def _build(tag: str) -> None:
+    programs = _programs()
+    files = golang.module("sigs.k8s.io/kind", KIND) / "images" / "base" / "files"
+    base_image = base.image()
+    with cache.scratch() as path:
+        bare = f"espha/node-without-images:{KUBERNETES}"
+        with step("installing the node's packages"):
+            _node_context(path / "node", files, programs["kube"])
+            arguments = {"BASE_IMAGE": base_image, "KUBERNETES_VERSION": KUBERNETES}
+            docker.build(bare, path / "node", arguments=arguments)
+        with step("making the control plane's images"):
+            tags = _component_images(path, files, programs, base_image)
+        with step("loading them into the node image"):
+            command.run("docker", "save", "-o", path / "images.tar", *tags)
+            _preload(bare, path / "images.tar", tag)
+
+
+def _programs() -> dict[str, Path]:
+    version = "k8s.io/component-base/version."
+    symbols = {f"{version}gitVersion": KUBERNETES, f"{version}gitTreeState": "clean"}
+    provisioner = "github.com/rancher/local-path-provisioner"
+    return {
+        "kube": golang.build("kube", symbols=symbols),
+        "etcd": golang.build("etcd"),
+        "coredns": golang.build("coredns"),
+        "pause": golang.build("pause"),
+        "local-path-provisioner": golang.install(
+            "local-path-provisioner", provisioner, PROVISIONER
+        ),
+    }
+
+
+def _node_context(path: Path, files: Path, kube: Path) -> None:
+    shutil.copytree(RECIPE, path, ignore=shutil.ignore_patterns("components"))
+    # Go's module cache is read-only, and so would be the copy
+    shutil.copytree(files, path / "kind-files", copy_function=shutil.copyfile)
+    for folder in [path / "kind-files", *(path / "kind-files").rglob("*/")]:
+        folder.chmod(0o755)
+    shutil.copy(kube, path / "kube")
+
+
+def _component_images(
+    path: Path, files: Path, programs: dict[str, Path], base_image: str
+) -> list[str]:
+    """Builds one image a component under every name it is looked for; returns all names."""
+    kubeadm = path / "kubeadm"
+    kubeadm.symlink_to(programs["kube"])
+    names = image_names(kubeadm)
+    config = (files / "etc" / "containerd" / "config.toml").read_text()
+    names["pause"] += re.findall(r'sandbox_image = "([^"]+)"', config)
+    names["local-path-provisioner"] = ["espha/local-path-provisioner:local"]
+    for component, tags in names.items():
+        context = path / f"{component}-image"
+        _component_context(component, context, programs[component], base_image)
+        for tag in tags:
+            docker.build(tag, context, arguments={"BASE_IMAGE": base_image})
+    return [tag for tags in names.values() for tag in tags]
+
+
+def _component_context(component: str, context: Path, program: Path, base_image: str) -> None:
+    own = RECIPE / "components" / component
+    if own.is_dir():
+        shutil.copytree(own, context)
+    else:
+        # the provisioner's helper pod runs its scripts with this image's /bin/sh
+        below = base_image if component == "local-path-provisioner" else "scratch"
+        context.mkdir()
+        text = (
+            f"ARG BASE_IMAGE\nFROM {below}\nCOPY {component} /usr/local/bin/{component}\n"
+            f'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n'
+            f'ENTRYPOINT ["/usr/local/bin/{component}"]\n'
+        )
+        (context / "Containerfile").write_text(text)
+    shutil.copy(program, context / component)
+
+
+def _preload(bare: str, archive: Path, tag: str) -> None:
+    """Puts the images of an archive into a node image's containerd and commits that as `tag`."""
+    command.answer("docker", "rm", "-f", PRELOAD)
+    mount = f"{archive.parent}:/mnt:ro"
+    start = ("--privileged", "--entrypoint", "/usr/bin/containerd")
+    command.run("docker", "run", "-d", "--name", PRELOAD, "-v", mount, *start, bare)
+    try:
+        ctr = ("docker", "exec", PRELOAD, "ctr", "-n", "k8s.io")
+        _await(lambda: command.works(*ctr, "version"))
+        command.run(*ctr, "images", "import", "--no-unpack", f"/mnt/{archive.name}")
+        # containerd must close its database; the image's own stop signal is for systemd
+        command.run("docker", "kill", "-s", "SIGTERM", PRELOAD)
+        command.run("docker", "wait", PRELOAD, timeout=CONTAINERD_SECONDS)
+        changes = ('ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]', "CMD []")
+        options = [option for change in changes for option in ("--change", change)]
+        command.run("docker", "commit", *options, PRELOAD, tag)
+    finally:
+        command.answer("docker", "rm", "-f", PRELOAD)
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + CONTAINERD_SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure(f"containerd in {PRELOAD} does not answer; see `docker logs {PRELOAD}`")
+        time.sleep(0.3)
