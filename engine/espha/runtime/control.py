@@ -68,7 +68,7 @@ class Control:
                 self._send()
 
     def _read_roles(self) -> None:
-        for line in sys.stdin.buffer:
+        for line in sys.stdin.buffer.raw:  # type: ignore[attr-defined]  # typed as a buffer
             if json.loads(line).get("role") == "active":
                 self._active.set()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end

@@ -38,7 +38,8 @@ class Inputs:
         """
         if not any(self._buffers.values()):
             self._fetch(timeout, limit)
-        ranges, taken = [], []
+        ranges: list[Range] = []
+        taken: list[Input] = []
         for topic, buffer in self._buffers.items():
             share = [buffer.popleft() for _ in range(min(limit - len(taken), len(buffer)))]
             if share:

@@ -36,6 +36,10 @@ def run_engine(settings: Settings) -> NoReturn:
         _give_up(control, "diverged", str(error), 1)
     except (WriterFailed, LogError, StateLostError) as error:
         _give_up(control, "failed", f"{type(error).__name__}: {error}", 1)
+    except Exception as error:
+        # A bug, or a Spark failure: the traceback goes to the log, the sentence to the status.
+        _LOG.exception("engine failed")
+        _give_up(control, "failed", f"{type(error).__name__}: {error}"[:500], 1)
     raise AssertionError("an engine runs until something ends it")
 
 
