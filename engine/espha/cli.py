@@ -1,5 +1,6 @@
 """The `espha` command."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +39,89 @@ def engine() -> None:
     from espha.runtime.main import run_engine
 
     run_engine(_settings())
+
+
+adapter = typer.Typer(help="Bring files in and results out.", no_args_is_help=True)
+app.add_typer(adapter, name="adapter")
+sample = typer.Typer(help="Make sample input.", no_args_is_help=True)
+app.add_typer(sample, name="sample")
+
+ConfigOption = Annotated[Path, typer.Option("--config", help="The adapter's configuration (JSON)")]
+
+
+@adapter.command("input")
+def adapter_input(config: ConfigOption) -> None:
+    """Publish the rows of a file to a source window's topic, each one once."""
+    from espha.adapters.input import run_input
+
+    run_input(_settings(), config)
+
+
+@adapter.command("output")
+def adapter_output(config: ConfigOption) -> None:
+    """Write what a window publishes to a file, each record once."""
+    from espha.adapters.output import run_output
+
+    run_output(_settings(), config)
+
+
+@sample.command("memory")
+def sample_memory(
+    file: Annotated[Path, typer.Option(help="CSV file to append to")],
+    rate: Annotated[float, typer.Option(help="Rows a second", min=0.001, max=10_000)] = 10,
+    rows: Annotated[int | None, typer.Option(help="End after this many rows", min=1)] = None,
+) -> None:
+    """Append this machine's memory figures to a CSV file, row by row."""
+    from espha.sample import append_memory
+
+    try:
+        append_memory(file, rate, rows)
+    except OSError as error:
+        typer.echo(f"{file}: {error.strerror}", err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def verify(
+    bootstrap: Annotated[str, typer.Option(envvar="ESPHA_BOOTSTRAP", help="Kafka servers")],
+    model: Annotated[Path, typer.Option(envvar="ESPHA_MODEL", help="The model's XML")] = Path(
+        "/etc/espha/model.xml"
+    ),
+    prefix: Annotated[str, typer.Option(envvar="ESPHA_PREFIX", help="Topic prefix")] = "",
+    deployment: Annotated[
+        str, typer.Option(envvar="ESPHA_DEPLOYMENT", help="<namespace>/<name>")
+    ] = "default/espha",
+    source: Annotated[str, typer.Option(help="Source window, if there are several")] = "",
+    window: Annotated[str, typer.Option(help="Output window, if there are several")] = "",
+    sum_window: Annotated[
+        list[str] | None, typer.Option(help="FIELD:LENGTH:OUTPUT, a sum over the last rows")
+    ] = None,
+    input_file: Annotated[Path | None, typer.Option(help="Source file to compare with")] = None,
+    header_lines: Annotated[int, typer.Option(help="Header lines of the source file")] = 1,
+    output_file: Annotated[Path | None, typer.Option(help="Result file to compare with")] = None,
+    faults: Annotated[Path | None, typer.Option(help="File of lines 'TIME NAME'")] = None,
+    follow: Annotated[bool, typer.Option(help="Watch the output live first")] = False,
+    until_idle: Annotated[float, typer.Option(help="Stop watching after quiet seconds")] = 5.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+) -> None:
+    """Compare what came out with what must come out; exits with 1 when anything is wrong."""
+    from espha.checker.command import Wish, run_verify
+
+    wish = Wish(
+        bootstrap=bootstrap,
+        model=model,
+        prefix=prefix,
+        deployment=deployment,
+        source=source,
+        window=window,
+        sums=tuple(sum_window or ()),
+        source_file=input_file,
+        header_lines=header_lines,
+        result_file=output_file,
+        faults=faults,
+        until_idle=until_idle if follow else None,
+    )
+    raise typer.Exit(run_verify(wish, as_json))
 
 
 def _settings() -> "Settings":

@@ -1,0 +1,60 @@
+"""How long nothing came: overall, and around faults."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+_WINDOW_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that was done on purpose, at a moment in seconds since 1970."""
+
+    time: float
+    name: str
+
+
+def parse_fault(line: str) -> Fault:
+    """Read `TIME [NAME…]`; TIME is seconds since 1970 or ISO 8601 (UTC unless it says otherwise).
+
+    Raises:
+        ValueError: the time is neither.
+    """
+    time, _, name = line.strip().partition(" ")
+    try:
+        moment = float(time)
+    except ValueError:
+        try:
+            parsed = datetime.fromisoformat(time)
+        except ValueError:
+            raise ValueError(f"{line.strip()!r}: expected a time, then a name") from None
+        moment = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+    return Fault(moment, name or "fault")
+
+
+def longest(arrivals: Sequence[float]) -> float | None:
+    """Return the longest time in seconds between two arrivals; None when there are fewer."""
+    return max((later - earlier for earlier, later in pairwise(arrivals)), default=None)
+
+
+def after(arrivals: Sequence[float], faults: Iterable[Fault]) -> list[tuple[Fault, float | None]]:
+    """Return the longest gap that each fault can have caused, in seconds.
+
+    A gap belongs to a fault when it ends after it, and begins before the next fault and within a
+    minute. None: nothing came after this fault.
+    """
+    ordered = sorted(faults, key=lambda fault: fault.time)
+    ends = [fault.time for fault in ordered[1:]] + [float("inf")]
+    return [
+        (fault, _between(arrivals, fault.time, min(end, fault.time + _WINDOW_S)))
+        for fault, end in zip(ordered, ends, strict=True)
+    ]
+
+
+def _between(arrivals: Sequence[float], start: float, end: float) -> float | None:
+    gaps = (
+        later - earlier for earlier, later in pairwise(arrivals) if later > start and earlier < end
+    )
+    return max(gaps, default=None)

@@ -1,0 +1,117 @@
+"""From what was read to the report; pure."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from espha.checker.damage import Damage, compare
+from espha.checker.expect import Expectation, Read, SumWindow, cells, differs, expect_sums
+from espha.checker.gaps import Fault, after, longest
+from espha.checker.order import OrderLog, check_order
+from espha.checker.report import Report
+from espha.model import Window
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Everything that was read: topics in the order of their offsets, files, moments.
+
+    `arrivals` are seconds since 1970 at which outputs arrived, taken from a steady clock.
+    """
+
+    input_topic: str
+    inputs: list[Read]
+    outputs: list[Read]
+    dead: list[Read]
+    order: list[str]
+    arrivals: list[float] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    source_file: Path | None = None
+    result_file: Path | None = None
+    header_lines: int = 1
+
+
+def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[SumWindow]) -> Report:
+    """Compare what came with what must come."""
+    wanted = expect_sums(evidence.input_topic, evidence.inputs, source, sums)
+    order = check_order(evidence.order)
+    report = Report(
+        rows_in=len(evidence.inputs),
+        rows_out=len(evidence.outputs),
+        dead=len(evidence.dead),
+        topic=compare([each.id for each in wanted.outputs], [each.id for each in evidence.outputs]),
+        dead_letters=compare(wanted.dead, [each.id for each in evidence.dead]),
+        order=order.problems + _balance(order, evidence),
+        order_records=order.records,
+        epoch=order.epoch,
+        longest_gap_ms=_ms(longest(evidence.arrivals)),
+        gaps_ms=[(f.name, _ms(gap)) for f, gap in after(evidence.arrivals, evidence.faults)],
+    )
+    _values(report, wanted, evidence.outputs, target, {each.output for each in sums})
+    _files(report, evidence, source)
+    return report
+
+
+def _balance(order: OrderLog, evidence: Evidence) -> list[str]:
+    written = len(evidence.outputs) + len(evidence.dead)
+    if order.outputs == written:
+        return []
+    return [f"its batches say {order.outputs} outputs, the topics hold {written}"]
+
+
+def _values(
+    report: Report, wanted: Expectation, outputs: list[Read], target: Window, sums: set[str]
+) -> None:
+    by_id = {each.id: each for each in wanted.outputs}
+    for output in outputs:
+        expected = by_id.get(output.id)
+        wrong = differs(expected, output.value, target.fields) if expected else []
+        if not wrong:
+            continue
+        if set(wrong) <= sums:
+            report.wrong_sums += 1
+        else:
+            report.wrong_values += 1
+        report.first_wrong = report.first_wrong or f"{output.id} {output.value!r}: {wrong}"
+
+
+def _files(report: Report, evidence: Evidence, source: Window) -> None:
+    skipped = 2 + bool(getattr(source, "autogen_key", False))
+    if evidence.source_file is not None:
+        rows = file_rows(evidence.source_file, evidence.header_lines)
+        published = [tuple(cells(each.value)[skipped:]) for each in evidence.inputs]
+        report.rows_in_file, report.source = len(rows), compare(rows, published)
+    if evidence.result_file is not None:
+        lines, damage = compare_result(evidence.result_file, evidence.outputs)
+        report.rows_in_result, report.result = lines, damage
+
+
+def file_rows(path: Path, header_lines: int) -> list[tuple[str, ...]]:
+    """Return the rows of a CSV file behind its header; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        for _ in range(header_lines):
+            next(file, "")
+        return [tuple(row) for row in csv.reader(file) if row]
+
+
+def compare_result(path: Path, outputs: Sequence[Read]) -> tuple[int, Damage]:
+    """Compare the result file line by line with the topic; the first line may be a header."""
+    text = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+    lines = text.split("\n")
+    whole, rest = lines[:-1], lines[-1:]
+    lines = whole + [line for line in rest if line]  # a torn last line is no row of the topic
+    values = [each.value for each in outputs]
+    if lines and (not values or lines[0] != values[0]) and _is_header(lines[0]):
+        lines = lines[1:]
+    return len(lines), compare(values, lines)
+
+
+def _is_header(line: str) -> bool:
+    return all(cell.strip().isidentifier() for cell in cells(line.replace("*", "")))
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 1)

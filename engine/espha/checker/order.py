@@ -1,0 +1,71 @@
+"""Check the order log: sequences, ranges, epochs, clock and models that follow each other."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class OrderLog:
+    """What the order log says.
+
+    Attributes:
+        records: number of order records.
+        epoch: the newest epoch; `epoch - 1` take-overs happened.
+        outputs: number of records that all batches say they wrote.
+        taken: for each input topic, the offset behind the last record that was processed.
+        problems: sentences, empty when all is well.
+    """
+
+    records: int = 0
+    epoch: int = 0
+    outputs: int = 0
+    taken: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def check_order(values: Iterable[bytes | str]) -> OrderLog:
+    """Read order records (JSON) in the order of the topic, from its beginning."""
+    log = OrderLog()
+    before: dict[str, Any] = {"sequence": 0, "epoch": 0, "clock": 0}
+    for value in values:
+        record = json.loads(value)
+        log.problems += _steps(before, record)
+        for topic, start, end in record["inputs"]:
+            log.problems += _range(log.taken, record["sequence"], topic, start, end)
+            log.taken[topic] = end
+        log.records += 1
+        log.outputs += record["outputs"]
+        log.epoch = max(log.epoch, record["epoch"])
+        before = record
+    return log
+
+
+def _steps(before: dict[str, Any], record: dict[str, Any]) -> list[str]:
+    number = record["sequence"]
+    problems = []
+    if number != before["sequence"] + 1:
+        problems.append(f"sequence {number} follows {before['sequence']}")
+    if record["epoch"] < before["epoch"]:
+        problems.append(f"sequence {number}: epoch {record['epoch']} after {before['epoch']}")
+    elif record["epoch"] > before["epoch"] + 1:
+        problems.append(
+            f"sequence {number}: epoch goes from {before['epoch']} to {record['epoch']}"
+        )
+    elif record["epoch"] > before["epoch"] and record["inputs"]:
+        problems.append(f"sequence {number}: epoch {record['epoch']} begins with inputs")
+    if record["epoch"] == before["epoch"] and record["engine"] != before.get("engine"):
+        problems.append(f"sequence {number}: two engines in epoch {record['epoch']}")
+    if record["clock"] < before["clock"]:
+        problems.append(f"sequence {number}: the clock goes back")
+    if record["model"] != before.get("model", record["model"]):
+        problems.append(f"sequence {number}: another model")
+    return problems
+
+
+def _range(taken: dict[str, int], number: int, topic: str, start: int, end: int) -> list[str]:
+    expected = taken.get(topic, start)
+    if start == expected and end > start:
+        return []
+    return [f"sequence {number}: {topic} {start}-{end} follows an end at {expected}"]

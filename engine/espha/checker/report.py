@@ -1,0 +1,126 @@
+"""The checker's findings, for people and for programs."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from espha.checker.damage import Damage
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything that was found; counts of rows, damage, gaps in milliseconds.
+
+    Attributes:
+        rows_in: records on the input topic.
+        rows_out: records on the output topic.
+        dead: records on the dead-letter topic.
+        topic: damage between input and output topic.
+        dead_letters: damage on the dead-letter topic.
+        wrong_sums: outputs of which only sums are not what they must be.
+        wrong_values: outputs with anything else that is wrong.
+        first_wrong: the first wrong output, in words.
+        order: problems of the order log.
+        order_records: number of order records.
+        epoch: the newest epoch.
+        longest_gap_ms: longest time without an output while the checker was following.
+        gaps_ms: `[name, gap]` for each fault; a gap of None: nothing came after it.
+        rows_in_file: rows of the source file, `source` the damage between it and the input topic.
+        rows_in_result: rows of the result file, `result` the damage between topic and it.
+    """
+
+    rows_in: int
+    rows_out: int
+    dead: int
+    topic: Damage
+    dead_letters: Damage
+    wrong_sums: int = 0
+    wrong_values: int = 0
+    first_wrong: str = ""
+    order: list[str] = field(default_factory=list)
+    order_records: int = 0
+    epoch: int = 0
+    longest_gap_ms: float | None = None
+    gaps_ms: list[tuple[str, float | None]] = field(default_factory=list)
+    rows_in_file: int | None = None
+    source: Damage | None = None
+    rows_in_result: int | None = None
+    result: Damage | None = None
+
+    @property
+    def damages(self) -> dict[str, Damage]:
+        """All comparisons that were made, by what they compare."""
+        all_of_them = {
+            "source file → input topic": self.source,
+            "input topic → output topic": self.topic,
+            "input topic → dead letters": self.dead_letters,
+            "output topic → result file": self.result,
+        }
+        return {name: damage for name, damage in all_of_them.items() if damage is not None}
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing at all is wrong."""
+        wrong = self.wrong_sums or self.wrong_values or self.order
+        return not wrong and all(damage.none for damage in self.damages.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON can hold it, with `ok`."""
+        return {"ok": self.ok, **asdict(self)}
+
+    def total(self, kind: str) -> int:
+        """Return the sum of one kind of damage (`lost`, `double` …) over all comparisons."""
+        return sum(getattr(damage, kind) for damage in self.damages.values())
+
+    def complaints(self) -> list[str]:
+        """Return a sentence for each thing that is wrong."""
+        found = [f"{name}: {damage.first}" for name, damage in self.damages.items() if damage.first]
+        found += [f"wrong output: {self.first_wrong}"] if self.first_wrong else []
+        return found + [f"order log: {problem}" for problem in self.order[:10]]
+
+
+def table(report: Report) -> Table:
+    """Return the report as a table; what is wrong is red."""
+    shown = Table(title="What a reader sees", show_header=False)
+    shown.add_column()
+    shown.add_column(justify="right")
+    for name, count in _rows(report):
+        shown.add_row(name, count)
+    shown.add_section()
+    for name, wrong in _wrongs(report):
+        shown.add_row(name, f"[{'red' if wrong else 'green'}]{wrong}[/]")
+    shown.add_section()
+    shown.add_row("longest gap, ms", _ms(report.longest_gap_ms))
+    for name, gap in report.gaps_ms:
+        shown.add_row(f"longest gap, ms: {name}", _ms(gap))
+    return shown
+
+
+def _rows(report: Report) -> list[tuple[str, str]]:
+    counts = [
+        ("rows in the source file", report.rows_in_file),
+        ("rows in (input topic)", report.rows_in),
+        ("rows out (output topic)", report.rows_out),
+        ("rows in the result file", report.rows_in_result),
+        ("dead letters", report.dead),
+        ("order records", report.order_records),
+        ("take-overs", max(0, report.epoch - 1)),
+    ]
+    return [(name, str(count)) for name, count in counts if count is not None]
+
+
+def _wrongs(report: Report) -> list[tuple[str, int]]:
+    return [
+        ("lost", report.total("lost")),
+        ("double", report.total("double")),
+        ("out of order", report.total("disorder")),
+        ("not expected", report.total("foreign")),
+        ("wrong sums", report.wrong_sums),
+        ("other wrong values", report.wrong_values),
+        ("order log problems", len(report.order)),
+    ]
+
+
+def _ms(gap: float | None) -> str:
+    return "-" if gap is None else f"{gap:.0f}"

@@ -1,0 +1,129 @@
+"""`espha verify`: read, judge, report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from espha.checker.expect import SumWindow
+from espha.checker.gaps import Fault, parse_fault
+from espha.checker.judge import Evidence, judge
+from espha.checker.report import Report
+from espha.checker.watch import Ends, Followed, follow, read_all
+from espha.model import ModelError, Project, Window, read_project
+from espha.model.topics import TopicPlan, topic_plan
+
+
+class VerifyError(Exception):
+    """The checker cannot work as it was asked to; the text says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to verify; the fields are the options of `espha verify`."""
+
+    bootstrap: str
+    model: Path
+    prefix: str = ""
+    deployment: str = "default/espha"
+    source: str = ""
+    window: str = ""
+    sums: tuple[str, ...] = ()
+    source_file: Path | None = None
+    header_lines: int = 1
+    result_file: Path | None = None
+    faults: Path | None = None
+    until_idle: float | None = None
+
+
+def verify(wish: Wish, progress: Callable[[int], None] = lambda rows: None) -> Report:
+    """Do it; with `until_idle` the output is followed live first.
+
+    Raises:
+        VerifyError: an option does not fit the model, or a file cannot be read.
+        LogError: a topic cannot be read.
+    """
+    project, plan = _plan(wish)
+    source, input_topic = _window(project, plan.inputs, wish.source, "source window")
+    target, output_topic = _window(project, plan.outputs, wish.window, "output window")
+    sums = _sums(wish.sums, source, target)
+    followed = Followed()
+    if wish.until_idle is not None:
+        files = [path for path in (wish.source_file, wish.result_file) if path is not None]
+        topics = [input_topic, plan.order_log, plan.dead_letters]
+        ends = Ends(wish.bootstrap, topics, [_size_of(path) for path in files])
+        followed = follow(wish.bootstrap, output_topic, ends, wish.until_idle, progress)
+    order, inputs, dead, outputs = (
+        read_all(wish.bootstrap, topic)
+        for topic in (plan.order_log, input_topic, plan.dead_letters, output_topic)
+    )
+    evidence = Evidence(
+        input_topic=input_topic,
+        inputs=inputs,
+        outputs=followed.outputs or outputs,
+        dead=[each for each in dead if each.id.startswith(f"{input_topic}:")],
+        order=[each.value for each in order],
+        arrivals=followed.arrivals,
+        faults=read_faults(wish.faults),
+        source_file=wish.source_file,
+        result_file=wish.result_file,
+        header_lines=wish.header_lines,
+    )
+    return judge(evidence, source, target, sums)
+
+
+def read_faults(path: Path | None) -> list[Fault]:
+    """Read a file of `TIME NAME` lines; no file, no faults.
+
+    Raises:
+        VerifyError: a line has no time.
+    """
+    if path is None or not path.exists():
+        return []
+    try:
+        return [parse_fault(line) for line in path.read_text().splitlines() if line.strip()]
+    except ValueError as error:
+        raise VerifyError(f"{path}: {error}") from None
+
+
+def _size_of(path: Path) -> Callable[[], int]:
+    return lambda: path.stat().st_size if path.exists() else 0
+
+
+def _plan(wish: Wish) -> tuple[Project, TopicPlan]:
+    try:
+        project = read_project(wish.model.read_bytes(), wish.model.name)
+    except OSError as error:
+        raise VerifyError(f"{wish.model}: {error.strerror}") from None
+    except ModelError as error:
+        raise VerifyError(f"{wish.model}: {error}") from None
+    return project, topic_plan(project, wish.prefix, wish.deployment)
+
+
+def _window(project: Project, topics: dict[str, str], path: str, what: str) -> tuple[Window, str]:
+    known = ", ".join(topics) or "none"
+    if not path and len(topics) == 1:
+        path = next(iter(topics))
+    if path not in topics:
+        raise VerifyError(f"{what} {path!r} is not in the model (there are: {known})")
+    return project.windows[path], topics[path]
+
+
+def _sums(texts: Sequence[str], source: Window, target: Window) -> list[SumWindow]:
+    try:
+        sums = [SumWindow.parse(text) for text in texts]
+    except ValueError as error:
+        raise VerifyError(f"--sum-window {error}") from None
+    fields = {field.name for field in source.fields}
+    outputs = {field.name for field in target.fields}
+    for each in sums:
+        if each.field not in fields:
+            raise VerifyError(f"--sum-window: {source.path} has no field {each.field!r}")
+        if each.output not in outputs:
+            raise VerifyError(f"--sum-window: {target.path} has no field {each.output!r}")
+    unknown = outputs - fields - {each.output for each in sums}
+    if unknown:
+        raise VerifyError(
+            f"{target.path} has fields that nothing explains: {', '.join(sorted(unknown))}. "
+            "Name sums with --sum-window FIELD:LENGTH:OUTPUT; other computations are not known"
+        )
+    return sums

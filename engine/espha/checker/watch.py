@@ -1,0 +1,81 @@
+"""Read the topics: the output live, with the moment at which each record arrived; then the rest."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from confluent_kafka import Message
+
+from espha.checker.expect import Read
+from espha.runtime.log import Offsets, check, open_reader, read_range
+
+_POLL_S = 0.2
+
+
+@dataclass(slots=True)
+class Followed:
+    """Outputs in the order of arrival, and when each arrived (seconds since 1970)."""
+
+    outputs: list[Read] = field(default_factory=list)
+    arrivals: list[float] = field(default_factory=list)
+
+
+def to_read(message: Message) -> Read:
+    """Return what the checker needs of a record."""
+    identity = dict(message.headers() or ()).get("espha-id", b"")
+    return Read(
+        message.offset(), message.value().decode("utf-8", "surrogateescape"), identity.decode()
+    )
+
+
+def read_all(bootstrap: str, topic: str) -> list[Read]:
+    """Return all committed records of a topic."""
+    offsets = Offsets(bootstrap)
+    messages = read_range(bootstrap, topic, offsets.first(topic), offsets.end(topic))
+    return [to_read(message) for message in messages]
+
+
+def follow(
+    bootstrap: str,
+    topic: str,
+    others: Callable[[], object],
+    idle_s: float,
+    progress: Callable[[int], None] = lambda rows: None,
+) -> Followed:
+    """Follow a topic from its beginning until all is quiet for `idle_s` seconds.
+
+    Quiet: no record came since, at least one came before, and `others()` (ends of other topics,
+    sizes of files) says what it said before. So an interruption of the output alone does not end
+    the watch while input goes on.
+    """
+    followed = Followed()
+    start_wall, start = time.time(), time.monotonic()  # the wall clock may jump meanwhile
+    last_change, seen = start, others()
+    with open_reader(bootstrap, {topic: Offsets(bootstrap).first(topic)}) as consumer:
+        while True:
+            message = consumer.poll(_POLL_S)
+            now = time.monotonic()
+            if message is not None and check(message):
+                followed.outputs.append(to_read(message))
+                followed.arrivals.append(start_wall + now - start)
+                last_change = now
+                progress(len(followed.outputs))
+            elif message is None and now - last_change >= idle_s:
+                present = others()
+                if present == seen and followed.outputs:
+                    return followed
+                last_change, seen = now, present
+
+
+class Ends:
+    """Ends of topics and sizes of files, to see whether anything moves."""
+
+    def __init__(self, bootstrap: str, topics: list[str], files: list[Callable[[], int]]) -> None:
+        self._offsets, self._topics, self._files = Offsets(bootstrap), topics, files
+
+    def __call__(self) -> tuple[int, ...]:
+        """Return them all."""
+        return (
+            *(self._offsets.end(topic) for topic in self._topics),
+            *(size() for size in self._files),
+        )
