@@ -19,6 +19,25 @@ app = typer.Typer(
 # Each command imports what it needs: `espha check` must not wait for Spark.
 
 
+@app.command()
+def check(
+    model: Annotated[Path, typer.Argument(help="The XML of the model", metavar="MODEL.xml")],
+) -> None:
+    """Read a model; print its windows, or end with 2 and every problem with its line."""
+    from espha.model import ModelError, read_project
+
+    try:
+        project = read_project(model.read_bytes(), str(model))
+    except (OSError, ModelError) as error:
+        typer.echo(f"{model}: {error.strerror}" if isinstance(error, OSError) else error, err=True)
+        raise typer.Exit(2) from None
+    for warning in project.warnings:
+        typer.echo(f"{model}: warning: {warning}", err=True)
+    for path, window in project.windows.items():
+        fields = ", ".join(f"{f.name}{'*' if f.key else ''}:{f.type}" for f in window.fields)
+        typer.echo(f"{path}  {window.kind}  {window.index}  {fields}")
+
+
 @app.command(context_settings={"ignore_unknown_options": True})
 def supervise(
     child: Annotated[list[str], typer.Argument(help="An espha command, or a program by its path")],

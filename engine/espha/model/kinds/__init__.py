@@ -1,0 +1,24 @@
+"""One module a window type: its XML to its part of the project.
+
+Each module has a `KIND` that says which elements and attributes the type knows, and a function
+that reads one window when those that feed it are known.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from espha.model.kinds import calculate, compute, copy, filter, functional, source
+from espha.model.kinds.base import Kind
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        source.KIND,
+        filter.KIND,
+        compute.KIND,
+        copy.KIND,
+        functional.KIND,
+        calculate.KIND,
+    )
+}
+"""By the word after `window-` in the XML."""

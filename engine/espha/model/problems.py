@@ -1,0 +1,65 @@
+"""What is wrong with a model, and where."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing in a model that the engine refuses (or, as a warning, does not use).
+
+    Attributes:
+        line: line in the XML, counted from 1.
+        element: tag of the element.
+        name: its `name` attribute; empty when it has none.
+        reason: a sentence for the author of the model.
+    """
+
+    line: int
+    element: str
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        name = f' name="{self.name}"' if self.name else ""
+        return f"line {self.line}: <{self.element}{name}>: {self.reason}"
+
+
+class ModelError(ValueError):
+    """A model was refused; `problems` holds every reason, in the order of the lines."""
+
+    def __init__(self, problems: Sequence[Problem], source: str = "model.xml") -> None:
+        super().__init__(problems, source)
+        self.problems = list(problems)
+        self.source = source
+
+    def __str__(self) -> str:
+        return "\n".join(f"{self.source}: {problem}" for problem in self.problems)
+
+
+@dataclass
+class Findings:
+    """Collects problems and warnings, so that an author sees all of them at once."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def refuse(self, element: etree._Element, reason: str) -> None:
+        """Note that `element` cannot be run, because of `reason`."""
+        self.problems.append(_problem(element, reason))
+
+    def warn(self, element: etree._Element, reason: str) -> None:
+        """Note that something about `element` has no effect."""
+        self.warnings.append(_problem(element, reason))
+
+
+def _problem(element: etree._Element, reason: str) -> Problem:
+    return Problem(line_of(element), str(element.tag), element.get("name", ""), reason)
+
+
+def line_of(element: etree._Element) -> int:
+    """Return the line of an element, counted from 1."""
+    line = element.sourceline
+    return line if isinstance(line, int) else 1

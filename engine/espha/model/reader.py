@@ -1,0 +1,252 @@
+"""XML to a checked project."""
+
+import re
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import get_args
+
+from lxml import etree
+
+from espha.model.connectors import read_connectors
+from espha.model.kinds import KINDS
+from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Reading
+from espha.model.problems import Findings, ModelError, line_of
+from espha.model.project import AnyWindow, Edge, Index, Project
+from espha.model.tokens import substitute
+from espha.model.xml import IGNORED, attributes, boolean, children, parse
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_INDEXES = get_args(Index)
+_PROJECT_ATTRIBUTES = frozenset({"name", "index", "pubsub", "threads", "port"})
+_PROJECT_ELEMENTS = frozenset({"contqueries", "properties", "project-connectors"})
+_QUERY_ATTRIBUTES = frozenset({"name", "index", "trace"})
+_EDGE_ATTRIBUTES = frozenset({"source", "target", "role", "slot"})
+
+Elements = dict[str, etree._Element]
+
+
+def read_project(
+    xml: str | bytes, source: str = "model.xml", *, tokens: Mapping[str, str] | None = None
+) -> Project:
+    """Read and check a model.
+
+    Args:
+        xml: the text of a `<project>`, or of an `<engine>` with one project.
+        source: what to call it in messages.
+        tokens: values for `@TOKEN@`, which win over the project's own properties.
+
+    Raises:
+        ModelError: with every problem found.
+    """
+    findings = Findings()
+    element = _find_project(parse(xml, source), findings)
+    project = None if element is None else _Reader(element, tokens or {}, findings).read()
+    if findings.problems or project is None:
+        raise ModelError(sorted(findings.problems, key=lambda problem: problem.line), source)
+    return project
+
+
+def _find_project(root: etree._Element, findings: Findings) -> etree._Element | None:
+    if root.tag == "project":
+        return root
+    projects = root.findall("projects/project") if root.tag == "engine" else []
+    if len(projects) != 1:
+        findings.refuse(root, f"needs one <project>, has {len(projects)}")
+        return None
+    return projects[0]
+
+
+def _check_name(element: etree._Element, findings: Findings) -> str:
+    """Names become parts of topic names, where a dot separates them."""
+    name = element.get("name", "")
+    if not _NAME.fullmatch(name):
+        reason = f"the name {name!r} does not fit a topic: 1 to 80 letters, digits, _ or -"
+        findings.refuse(element, reason)
+    return name
+
+
+def _index(element: etree._Element, inherited: str, findings: Findings) -> str:
+    index = element.get("index", inherited)
+    if index not in _INDEXES:
+        findings.refuse(element, f"index {index!r} is not known; there are {', '.join(_INDEXES)}")
+        return inherited
+    return index
+
+
+class _Reader:
+    """Reads one project; problems go to `findings`."""
+
+    def __init__(
+        self, project: etree._Element, tokens: Mapping[str, str], findings: Findings
+    ) -> None:
+        self._project = project
+        self._findings = findings
+        self._elements: Elements = {}
+        self._indexes: dict[str, str] = {}
+        self._edges: list[Edge] = []
+        substitute(project, tokens, findings)
+
+    def read(self) -> Project | None:
+        """Return the project, or None when it has problems."""
+        attributes(self._project, _PROJECT_ATTRIBUTES, self._findings)
+        name = _check_name(self._project, self._findings)
+        self._read_queries(_index(self._project, "pi_RBTREE", self._findings))
+        self._check_inputs()
+        windows = self._read_windows()
+        self._check_topics(windows)
+        if self._findings.problems:
+            return None
+        return Project(
+            name=name,
+            windows={path: windows[path] for path in self._elements},
+            edges=tuple(self._edges),
+            warnings=tuple(self._findings.warnings),
+        )
+
+    def _read_queries(self, inherited: str) -> None:
+        names: set[str] = set()
+        for block in children(self._project, _PROJECT_ELEMENTS, self._findings):
+            if block.tag == "project-connectors":
+                self._findings.warn(block, "connectors are not started in groups")
+            if block.tag != "contqueries":
+                continue
+            for query in children(block, frozenset({"contquery"}), self._findings):
+                attributes(query, _QUERY_ATTRIBUTES, self._findings)
+                name = _check_name(query, self._findings)
+                if name in names:
+                    self._findings.refuse(query, f"two queries are called {name!r}")
+                names.add(name)
+                self._read_query(query, name, _index(query, inherited, self._findings))
+        self._check_sources()
+
+    def _read_query(self, query: etree._Element, name: str, inherited: str) -> None:
+        known = frozenset({"windows", "edges"})
+        blocks = list(children(query, known, self._findings))
+        for block in blocks:
+            if block.tag == "windows":
+                for element in block:
+                    self._note_window(element, name, inherited)
+        for block in blocks:
+            if block.tag == "edges":
+                for element in children(block, frozenset({"edge"}), self._findings):
+                    self._read_edge(element, name)
+
+    def _note_window(self, element: etree._Element, query: str, inherited: str) -> None:
+        if element.tag in IGNORED:
+            return
+        path = f"{query}/{_check_name(element, self._findings)}"
+        if path in self._elements:
+            self._findings.refuse(element, "another window of this query has the same name")
+            return
+        self._elements[path] = element
+        kind = KINDS.get(_kind(element))
+        if kind is None:
+            known = ", ".join(f"window-{name}" for name in KINDS)
+            self._findings.refuse(element, f"this window is not supported; there are {known}")
+            return
+        self._indexes[path] = _index(element, inherited, self._findings)
+        attributes(element, COMMON_ATTRIBUTES | kind.attributes, self._findings)
+        list(children(element, COMMON_ELEMENTS | kind.elements, self._findings))
+
+    def _read_edge(self, element: etree._Element, query: str) -> None:
+        attributes(element, _EDGE_ATTRIBUTES, self._findings)
+        if element.get("slot") is not None:
+            self._findings.refuse(element, "slots are not supported yet; remove the slot")
+        if element.get("role", "data") != "data":
+            self._findings.refuse(element, f"role {element.get('role')!r} is not supported")
+        sources, targets = (element.get(end, "").split() for end in ("source", "target"))
+        if not sources or not targets:
+            self._findings.refuse(element, "needs a source and a target")
+        for name in (*sources, *targets):
+            if f"{query}/{name}" not in self._elements:
+                self._findings.refuse(element, f"there is no window {name!r} in query {query!r}")
+        for source in sources:
+            for target in targets:
+                self._add_edge(element, f"{query}/{source}", f"{query}/{target}")
+
+    def _add_edge(self, element: etree._Element, source: str, target: str) -> None:
+        if source not in self._elements or target not in self._elements:
+            return
+        if any(edge.source == source and edge.target == target for edge in self._edges):
+            self._findings.refuse(element, f"the edge from {source} to {target} stands twice")
+            return
+        if _kind(self._elements[target]) == "source":
+            self._findings.refuse(element, f"{target} is a source window; no edge leads into it")
+            return
+        self._edges.append(Edge(source=source, target=target, line=line_of(element)))
+
+    def _check_sources(self) -> None:
+        if not any(_kind(element) == "source" for element in self._elements.values()):
+            self._findings.refuse(self._project, "the project has no source window")
+
+    def _check_inputs(self) -> None:
+        for path, element in self._elements.items():
+            count = sum(edge.target == path for edge in self._edges)
+            if _kind(element) == "source" or _kind(element) not in KINDS:
+                continue
+            if count == 0:
+                self._findings.refuse(element, "no edge leads into this window")
+            elif count > 1:
+                self._findings.refuse(element, f"{count} edges lead into it; it takes one")
+
+    def _read_windows(self) -> dict[str, AnyWindow]:
+        """Read windows behind those that feed them, because schemas come from there."""
+        result: dict[str, AnyWindow] = {}
+        for path in self._order():
+            feeding = [edge.source for edge in self._edges if edge.target == path]
+            # What feeds it has problems of its own, or is missing: reported already.
+            ready = all(source in result for source in feeding)
+            if path in self._indexes and ready and (feeding or self._is_source(path)):
+                window = self._read_window(path, result[feeding[0]] if feeding else None)
+                if window is not None:
+                    result[path] = window
+        return result
+
+    def _is_source(self, path: str) -> bool:
+        return _kind(self._elements[path]) == "source"
+
+    def _order(self) -> list[str]:
+        sorter = TopologicalSorter({path: [] for path in self._elements})
+        for edge in self._edges:
+            sorter.add(edge.target, edge.source)
+        try:
+            return list(sorter.static_order())
+        except CycleError as error:
+            cycle: list[str] = error.args[1]
+            self._findings.refuse(self._elements[cycle[0]], f"a cycle: {' -> '.join(cycle)}")
+            return []
+
+    def _read_window(self, path: str, feed: AnyWindow | None) -> AnyWindow | None:
+        element, findings = self._elements[path], self._findings
+        kind = KINDS[_kind(element)]
+        if boolean(element, "output-insert-only", findings):
+            findings.refuse(element, "output-insert-only is not supported yet; remove it")
+        common = {
+            "name": element.get("name", ""),
+            "query": path.split("/", maxsplit=1)[0],
+            "line": line_of(element),
+            "index": self._indexes[path],
+            "collapse_updates": boolean(element, "collapse-updates", findings),
+            "connectors": read_connectors(element, kind.name, findings),
+        }
+        return kind.read(Reading(element, common, feed.fields if feed else (), findings))
+
+    def _check_topics(self, windows: Mapping[str, AnyWindow]) -> None:
+        topics: dict[str, str] = {}
+        prefixes: dict[str, str] = {}
+        for path, window in windows.items():
+            for connector in window.connectors:
+                values = connector.properties if connector.class_ == "kafka" else {}
+                topic, prefix = values.get("kafkatopic"), values.get("urlhostport")
+                if topic and topics.setdefault(topic, path) != path:
+                    reason = f"topic {topic} belongs to window {topics[topic]} already"
+                    self._findings.refuse(self._elements[path], reason)
+                if prefix:
+                    prefixes.setdefault(prefix, path)
+        if len(prefixes) > 1:
+            shown = ", ".join(prefixes)
+            self._findings.refuse(self._project, f"connectors differ in urlhostport: {shown}")
+
+
+def _kind(element: etree._Element) -> str:
+    return str(element.tag).removeprefix("window-")

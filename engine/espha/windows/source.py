@@ -1,0 +1,83 @@
+"""Source windows: what comes from outside is checked here, and nowhere else."""
+
+from typing import Any
+
+from espha.model.project import SourceWindow
+from espha.model.types import checker
+from espha.windows.events import FLAGS, OPCODES, BadRecord, Event, Value
+from espha.windows.stage import Block, Journal
+
+
+class Intake:
+    """Checks events against the schema and numbers keys that are made here."""
+
+    def __init__(self, window: SourceWindow) -> None:
+        self._fields = window.fields
+        self._checkers = [checker(field.type) for field in window.fields]
+        self._keys = [place for place, field in enumerate(window.fields) if field.key]
+        self._insert_only = window.insert_only
+        self._autogen = window.autogen_key
+        self._text_key = window.fields[self._keys[0]].type == "string"
+        self._next = 0
+
+    def process(self, block: Block, clock: int, journal: Journal) -> Block:
+        """Return the event with values of the schema's types."""
+        (event,) = block
+        self._check_head(event)
+        values = self._converted(event.values)
+        if self._autogen:
+            values = self._numbered(values, journal)
+        for place in self._keys:
+            if values[place] is None:
+                raise BadRecord(f"key field {self._fields[place].name} is null")
+        return (Event(event.opcode, event.flags, tuple(values)),)
+
+    def _check_head(self, event: Event) -> None:
+        opcode, flags, values = event
+        if len(values) != len(self._checkers):
+            raise BadRecord(f"{len(values)} values for {len(self._checkers)} fields")
+        if opcode == "I" and flags == "N":
+            return
+        if opcode not in OPCODES:
+            raise BadRecord(f"opcode {opcode!r} is not one of {', '.join(OPCODES)}")
+        if self._insert_only and opcode != "I":
+            raise BadRecord(f"opcode {opcode} for a window that takes inserts only")
+        if flags not in FLAGS:
+            raise BadRecord(f"flags {flags!r} is not one of {', '.join(FLAGS)}")
+        if flags == "P" and opcode not in {"U", "P"}:
+            raise BadRecord(f"flag P (partial) with opcode {opcode}; it goes with U or P")
+        if flags == "R":
+            raise BadRecord("flag R is for retention, not for input")
+
+    def _converted(self, values: tuple[Value, ...]) -> list[Value]:
+        try:
+            return [check(value) for check, value in zip(self._checkers, values, strict=True)]
+        except ValueError:
+            raise BadRecord(self._reason(values)) from None
+
+    def _reason(self, values: tuple[Value, ...]) -> str:
+        """Find the field again: naming it beforehand would cost every good event."""
+        for field, check, value in zip(self._fields, self._checkers, values, strict=True):
+            try:
+                check(value)
+            except ValueError as error:
+                return f"field {field.name}: {error}"
+        raise AssertionError("no field was refused")
+
+    def _numbered(self, values: list[Value], journal: Journal) -> list[Value]:
+        place, number = self._keys[0], self._next
+        if values[place] is not None:
+            name = self._fields[place].name
+            raise BadRecord(f"key field {name} is numbered by the engine; leave it empty")
+        values[place] = str(number) if self._text_key else number
+        self._next = number + 1
+        journal.append(lambda: self.restore(number))
+        return values
+
+    def state(self) -> Any:
+        """Return the next number."""
+        return self._next
+
+    def restore(self, state: Any) -> None:
+        """Go on with this number."""
+        self._next = state
