@@ -1,6 +1,7 @@
 """`python -m espha_operator`: run the operator."""
 
 import logging
+import socket
 
 import kopf
 
@@ -17,6 +18,8 @@ def main() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     kopf.run(
         registry=kopf.get_default_registry(),
+        # Without it kopf asks for the user's name, and in a container nobody has given it one.
+        identity=socket.gethostname(),
         clusterwide=True,
         standalone=True,
         liveness_endpoint=LIVENESS,

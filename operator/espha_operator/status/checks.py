@@ -112,7 +112,7 @@ def replicas_in_step(facts: Facts) -> Verdict:
         return Verdict(False, "Behind", f"Not in step: {', '.join(behind)}.")
     wanted = facts.deployment.spec.engines.replicas
     if len(facts.engines) < wanted:
-        return Verdict(False, "Unknown", f"{len(facts.engines)} of {wanted} engines answer.")
+        return Verdict(False, "NoAnswer", f"{len(facts.engines)} of {wanted} engines answer.")
     return Verdict(True, "InStep", f"All {wanted} engines are in step.")
 
 

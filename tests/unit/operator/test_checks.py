@@ -86,7 +86,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "Behind",
         "demo-engine-2 (replaying)",
     ),
-    "an engine is silent": ("ReplicasInStep", {"engines": ENGINES[:2]}, "Unknown", "2 of 3"),
+    "an engine is silent": ("ReplicasInStep", {"engines": ENGINES[:2]}, "NoAnswer", "2 of 3"),
     "an adapter is missing": (
         "AdaptersReady",
         {"sets": {**healthy().sets, "demo-input-memory": SetFacts(2, 2, 1)}},

@@ -1,0 +1,60 @@
+"""One operator and one example deployment for all tests of the cluster."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dev import tools
+
+ROOT = Path(__file__).parents[2]
+SYSTEM = "espha-system"
+# Kubernetes itself refuses pods there that are not restricted.
+RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
+
+
+@pytest.fixture(scope="session")
+def operator() -> str:
+    """The namespace of the operator, installed with Helm from this checkout."""
+    tools.helm(
+        "upgrade", "--install", "espha", ROOT / "charts" / "espha",
+        "--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "3m",
+    )  # fmt: skip
+    tools.kubectl("label", "namespace", SYSTEM, RESTRICTED, "--overwrite")
+    # The images keep their tag when they are built again.
+    tools.kubectl("-n", SYSTEM, "rollout", "restart", "deployment/espha-operator")
+    tools.kubectl("-n", SYSTEM, "rollout", "status", "deployment/espha-operator", "--timeout=3m")
+    return SYSTEM
+
+
+def _namespace() -> Iterator[str]:
+    name = f"test-{uuid.uuid4().hex[:6]}"
+    tools.kubectl("create", "namespace", name)
+    tools.kubectl("label", "namespace", name, RESTRICTED)
+    yield name
+    # First what the operator takes part in: a namespace can hang on its finalizer.
+    tools.kubectl("-n", name, "delete", "espha", "--all", "--timeout=2m")
+    tools.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def namespace(operator: str) -> Iterator[str]:
+    """The namespace of the example deployment."""
+    yield from _namespace()
+
+
+@pytest.fixture(scope="session")
+def other_namespace(operator: str) -> Iterator[str]:
+    """A namespace for small deployments that tests make and delete."""
+    yield from _namespace()
+
+
+@pytest.fixture(scope="session")
+def demo(namespace: str) -> str:
+    """The namespace where the deployment `demo` of manifests/ is ready and gets rows."""
+    for name in ("esp-ha.yaml", "sample-producer.yaml"):
+        tools.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests" / name)
+    tools.kubectl(
+        "-n", namespace, "wait", "--for=condition=Ready", "espha/demo", "--timeout=10m", timeout=620
+    )
+    return namespace

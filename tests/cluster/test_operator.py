@@ -1,0 +1,250 @@
+"""The operator on a real cluster: what it refuses, makes, keeps and cleans up."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from dev import tools
+from dev.say import Failure
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+SMALL: dict[str, Any] = {
+    "engines": {"replicas": 1},
+    "zookeeper": {"replicas": 1},
+    "kafka": {"replicas": 1},
+}
+MODEL = """<project name="small"><contqueries><contquery name="cq"><windows>
+<window-source name="in" insert-only="true"><schema><fields>
+<field name="id" type="int64" key="true"/></fields></schema></window-source>
+</windows></contquery></contqueries></project>"""
+# Ask the brokers from within the cluster; the operator's image has a Kafka client.
+ASK_KAFKA = """
+import json, sys
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+bootstrap, topic = sys.argv[1:]
+seen = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20)
+consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test"})
+print(json.dumps({
+    "brokers": {one.id: one.host for one in seen.brokers.values()},
+    "behind": [name for name, topic in seen.topics.items()
+               for one in topic.partitions.values() if len(one.isrs) < len(one.replicas)],
+    "end": consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)[1],
+}))
+"""
+
+
+def resource(name: str = "small", **spec: Any) -> str:
+    body = {
+        "apiVersion": "espha.dev/v1alpha1",
+        "kind": "EspHaDeployment",
+        "metadata": {"name": name},
+        "spec": {"model": {"inline": MODEL}, **spec},
+    }
+    return json.dumps(body)
+
+
+def conditions(namespace: str, name: str) -> dict[str, dict[str, str]]:
+    found = json.loads(tools.kubectl("-n", namespace, "get", "espha", name, "-o", "json"))
+    return {one["type"]: one for one in found.get("status", {}).get("conditions", [])}
+
+
+def wait_for(namespace: str, condition: str, name: str) -> None:
+    tools.kubectl(
+        "-n", namespace, "wait", f"--for=condition={condition}", f"espha/{name}", "--timeout=5m",
+        timeout=320,
+    )  # fmt: skip
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.5)
+
+
+def objects(namespace: str, kinds: str = "all,configmaps,pdb,pvc") -> list[str]:
+    names = tools.kubectl("-n", namespace, "get", kinds, "-o", "name").split()
+    return [one for one in names if "kube-root-ca" not in one]
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown field": ({"engine": {"replicas": 3}}, 'unknown field "spec.engine"'),
+    "wrong type": ({"engines": {"replicas": "three"}}, "must be of type integer"),
+    "tickTime 501": ({"zookeeper": {"tickTime": 501}}, "should be less than or equal to 500"),
+    "two ZooKeeper servers": ({"zookeeper": {"replicas": 2}}, "replicas must be 1, 3 or 5."),
+    "more copies than brokers": (
+        {"topics": {"replicationFactor": 4}},
+        "topics.replicationFactor must not be greater than kafka.replicas",
+    ),
+    "more in sync than copies": (
+        {"topics": {"replicationFactor": 2, "minInSyncReplicas": 3}},
+        "minInSyncReplicas must not be greater than replicationFactor.",
+    ),
+    "no model": ({"model": {}}, "exactly one of the two."),
+    "two models": (
+        {"model": {"inline": "x", "configMap": {"name": "m"}}},
+        "exactly one of the two.",
+    ),
+    "managed and external": (
+        {"kafka": {"replicas": 1, "external": {"bootstrapServers": ["k:9092"]}}},
+        "Give external servers or settings of a managed Kafka",
+    ),
+    "a session shorter than two ticks": (
+        {"zookeeper": {"sessionTimeout": 300}},
+        "sessionTimeout must be at least two ticks",
+    ),
+    "a broker's own setting": (
+        {"kafka": {"config": {"node.id": 7}}},
+        "These Kafka settings belong to the operator",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "message"), BAD.values(), ids=BAD.keys())
+def test_the_api_server_refuses_with_a_sentence(
+    operator: str, spec: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(Failure) as refused:
+        tools.kubectl("apply", "--dry-run=server", "-f", "-", stdin=resource(**spec))
+    assert message in str(refused.value)
+
+
+def test_explain_describes_fields(operator: str) -> None:
+    text = tools.kubectl("explain", "esphadeployment.spec.zookeeper.tickTime")
+    assert "unit of time in milliseconds" in " ".join(text.split())
+
+
+BAD_MODELS = {
+    "not well-formed": ("<project name='p'>\n<contqueries>", ["line 2"]),
+    "unsupported window": (
+        MODEL.replace("window-source", "window-train"),
+        ["line 2", "window-train"],
+    ),
+    "edge to nowhere": (
+        MODEL.replace(
+            "</windows>", "</windows>\n<edges>\n<edge source='in' target='out'/></edges>"
+        ),
+        ["line 6", "edge", "out"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("xml", "words"), BAD_MODELS.values(), ids=BAD_MODELS.keys())
+def test_a_bad_model_is_named_and_starts_nothing(
+    other_namespace: str, xml: str, words: list[str]
+) -> None:
+    name = "bad"
+    tools.kubectl(
+        "-n", other_namespace, "apply", "-f", "-", stdin=resource(name, model={"inline": xml})
+    )
+    tools.kubectl(
+        "-n",
+        other_namespace,
+        "wait",
+        "--for=condition=Ready=false",
+        f"espha/{name}",
+        "--timeout=30s",
+    )
+    seen = conditions(other_namespace, name)
+    assert (seen["ModelValid"]["status"], seen["ModelValid"]["reason"]) == ("False", "InvalidModel")
+    assert [word for word in words if word not in seen["Ready"]["message"]] == []
+    assert objects(other_namespace, "statefulsets,services,configmaps") == []
+    tools.kubectl("-n", other_namespace, "delete", "espha", name, "--timeout=60s")
+
+
+def test_a_model_that_comes_later_starts_the_deployment(other_namespace: str) -> None:
+    where = ("-n", other_namespace)
+    model = {"configMap": {"name": "late"}}
+    tools.kubectl(*where, "apply", "-f", "-", stdin=resource("late", **SMALL, model=model))
+    tools.kubectl(*where, "wait", "--for=condition=Ready=false", "espha/late", "--timeout=30s")
+    assert (
+        conditions(other_namespace, "late")["Ready"]["message"] == 'There is no ConfigMap "late".'
+    )
+    tools.kubectl(*where, "create", "configmap", "late", f"--from-literal=model.xml={MODEL}")
+    wait_for(other_namespace, "ModelValid", "late")
+    until(lambda: "statefulset.apps/late-kafka" in objects(other_namespace), "Kafka starts")
+    tools.kubectl(*where, "delete", "espha/late", "configmap/late", "--timeout=60s")
+    until(lambda: objects(other_namespace) == [], "everything has gone")
+
+
+@pytest.mark.parametrize("policy", ["Retain", "Delete"])
+def test_deletion_leaves_what_the_policy_keeps(other_namespace: str, policy: str) -> None:
+    """The second run finds the volumes that the first has kept, and its cluster id on them."""
+    where = ("-n", other_namespace)
+    tools.kubectl(*where, "apply", "-f", "-", stdin=resource(**SMALL, pvcPolicy=policy))
+    wait_for(other_namespace, "TopicsReady", "small")
+    tools.kubectl(*where, "delete", "espha", "small", "--timeout=60s")
+    volumes = [f"persistentvolumeclaim/data-small-{name}-0" for name in ("kafka", "zookeeper")]
+    kept = volumes if policy == "Retain" else []
+    until(lambda: sorted(objects(other_namespace)) == kept, f"only {kept} is left")
+
+
+def test_what_cannot_change_is_refused(other_namespace: str) -> None:
+    where = ("-n", other_namespace)
+    bad = resource("fixed", model={"inline": "<bad/>"}, topics={"prefix": "a"})
+    tools.kubectl(*where, "apply", "-f", "-", stdin=bad)
+    changes = {
+        "The topic prefix cannot change": {"topics": {"prefix": "b"}},
+        "The number of Kafka brokers cannot change": {"kafka": {"replicas": 5}},
+        "The number of ZooKeeper servers cannot change": {"zookeeper": {"replicas": 5}},
+        "The storage of Kafka brokers cannot change": {"kafka": {"storage": {"size": "3Gi"}}},
+        "cannot move between a managed and an external Kafka": {
+            "kafka": {"external": {"bootstrapServers": ["k:1"]}}
+        },
+    }
+    for message, change in changes.items():
+        patch = json.dumps({"spec": change})
+        with pytest.raises(Failure) as refused:
+            tools.kubectl(*where, "patch", "espha", "fixed", "--type=merge", "-p", patch)
+        assert message in str(refused.value)
+    tools.kubectl(*where, "delete", "espha", "fixed", "--timeout=60s")
+
+
+def test_a_ready_deployment_shows_itself(demo: str) -> None:
+    header, line = tools.kubectl("-n", demo, "get", "espha").splitlines()
+    assert header.split() == [
+        "NAME", "PHASE", "ACTIVE", "ENGINES", "KAFKA", "ZOOKEEPER", "MODEL", "FAILOVERS", "AGE",
+    ]  # fmt: skip
+    name, phase, active, *ready = line.split()[:6]
+    assert (name, phase, ready) == ("demo", "Ready", ["3/3", "3/3", "3/3"])
+    seen = conditions(demo, "demo")
+    assert {one["status"] for one in seen.values()} == {"True"}
+    assert len(seen) == 8
+    labelled = tools.kubectl("-n", demo, "get", "pods", "-l", "espha.dev/role=active", "-o", "name")
+    assert labelled.split() == [f"pod/{active}"]
+
+
+def test_a_deleted_broker_comes_back_the_same(demo: str, operator: str) -> None:
+    def kafka() -> dict[str, Any]:
+        program = ("exec", "-i", "deployment/espha-operator", "--", "python3", "-")
+        topic = "HAtopic1_31415.HA_Project.cq.memory.I"
+        asked = (*program, f"demo-kafka.{demo}.svc:9092", topic)
+        answer: dict[str, Any] = json.loads(tools.kubectl("-n", operator, *asked, stdin=ASK_KAFKA))
+        return answer
+
+    def disk() -> str:
+        return tools.kubectl("-n", demo, "exec", "demo-kafka-1", "--", "cat", path)
+
+    path = "/var/lib/kafka/data/meta.properties"
+    brokers, data, identity = kafka()["brokers"], kafka()["end"], disk()
+    uid = ("get", "pod", "demo-kafka-1", "-o", "jsonpath={.metadata.uid}")
+    before = tools.kubectl("-n", demo, *uid)
+    tools.kubectl("-n", demo, "delete", "pod", "demo-kafka-1", "--wait=true")
+    until(lambda: conditions(demo, "demo")["KafkaReady"]["status"] == "False", "it is missed")
+    wait_for(demo, "KafkaReady", "demo")
+    assert tools.kubectl("-n", demo, *uid) != before
+    assert disk() == identity
+    after = kafka()
+    assert (after["brokers"], after["behind"]) == (brokers, [])
+    assert after["end"] >= data > 0
+
+
+@pytest.mark.parametrize("count", ["2", "3"])
+def test_engines_scale(demo: str, count: str) -> None:
+    tools.kubectl("-n", demo, "scale", "espha/demo", f"--replicas={count}")
+    shown = ("get", "espha", "demo", "-o", "jsonpath={.status.engines} {.status.phase}")
+    until(lambda: tools.kubectl("-n", demo, *shown) == f"{count}/{count} Ready", f"{count} engines")
