@@ -1,0 +1,174 @@
+"""The images of the project, built and loaded into the cluster: `python -m dev.images [NAME …]`.
+
+Wheels and jars are resolved on the host, which knows its registries and certificates, and
+copied in; inside a build only Debian's packages are fetched.
+"""
+
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from dev import base, cache, command, docker, golang, jars, node, tools
+from dev.say import Failure, line, program, step
+
+IMAGES = cache.ROOT / "images"
+SERVERS = ("kafka", "zookeeper")
+APPLICATIONS = {"engine": ["engine/espha"], "operator": ["engine/espha", "operator/espha_operator"]}
+NAMES = (*APPLICATIONS, *SERVERS)
+PYTHON = "3.11"  # Debian 12's, in the images; the host may have a newer one
+GLIBC = "manylinux_2_28"
+JRE_PACKAGE = "openjdk-17-jre-headless"
+LOADED = "/kind/espha-images"
+
+
+def version() -> str:
+    """Returns the project's version, which is the images' tag."""
+    return str(_project()["version"])
+
+
+def tag(name: str) -> str:
+    """Returns the full name of one of the project's images."""
+    return f"espha/{name}:{version()}"
+
+
+def build(name: str) -> str:
+    """Builds one image, unless one of the same ingredients is there, and returns its tag."""
+    if name in SERVERS:
+        _build_server(name)
+    elif name in APPLICATIONS:
+        _build_application(name, _dependencies(name))
+    else:
+        raise Failure(f"no image named {name}; there are {', '.join(NAMES)}")
+    return tag(name)
+
+
+def load(names: list[str]) -> None:
+    """Loads images into the cluster's node, without those it has already."""
+    wanted = {name: docker.image_id(tag(name)) for name in names}
+    missing = [name for name, image in wanted.items() if _loaded(name) != image]
+    if not missing:
+        return
+    with step(f"loading {', '.join(missing)} into the cluster"):
+        tags = [tag(name) for name in missing]
+        command.run(node.kind(), "load", "docker-image", "--name", tools.CLUSTER, *tags)
+    for name in missing:
+        write = f'mkdir -p {LOADED} && cat > "{LOADED}/$0"'
+        inside = ("docker", "exec", "-i", tools.NODE, "sh", "-c", write, name)
+        command.run(*inside, stdin=wanted[name])
+
+
+def _loaded(name: str) -> str | None:
+    """Returns the id of the image that was loaded into this node under a name, if one was."""
+    return command.answer("docker", "exec", tools.NODE, "cat", f"{LOADED}/{name}")
+
+
+def _build_server(name: str) -> None:
+    folder, libraries = IMAGES / name, jars.directory(name)
+    below = base.image()
+    label = cache.digest(folder, libraries / jars.STAMP, JRE_PACKAGE, docker.image_id(below))
+    if docker.has(tag(name), label):
+        return
+    with step(f"building the image {tag(name)}"), cache.scratch() as path:
+        shutil.copytree(folder, path, dirs_exist_ok=True)
+        shutil.copytree(libraries, path / "jars")
+        arguments = {"BASE_IMAGE": below, "JRE_PACKAGE": JRE_PACKAGE}
+        docker.build(tag(name), path, arguments=arguments, label=label)
+
+
+def _dependencies(name: str) -> str:
+    """Builds the image below an application, of wheels and jars, and returns its tag."""
+    folder, below = IMAGES / "python", base.image()
+    libraries = jars.directory(name) if name in jars.PROFILES else None
+    arguments = {"BASE_IMAGE": below, "JRE_PACKAGE": JRE_PACKAGE if libraries else ""}
+    ingredients = [repr(_wanted(name)), cache.ROOT / "requirements.lock", folder, PYTHON]
+    ingredients += [libraries / jars.STAMP] if libraries else []
+    label = cache.digest(*ingredients, *arguments.values(), docker.image_id(below))
+    result = f"espha/{name}-dependencies:{label}"
+    if docker.has(result, label):
+        return result
+    with step(f"building what the image {name} stands on"), cache.scratch() as path:
+        shutil.copytree(folder, path, dirs_exist_ok=True)
+        _install_wheels(name, path / "packages")
+        if libraries:
+            shutil.copytree(libraries, path / "jars")
+        (path / "jars").mkdir(exist_ok=True)
+        docker.build(result, path, arguments=arguments, label=label)
+    return result
+
+
+def _wanted(name: str) -> list[str]:
+    """Returns the requirements of an application: the project's own and its extra's."""
+    project = _project()
+    return [*project["dependencies"], *project["optional-dependencies"][name]]
+
+
+def _install_wheels(name: str, target: Path) -> None:
+    """Installs the locked packages of one extra, for the image's Python, into a directory."""
+    uv = Path(sys.prefix) / "bin" / "uv"
+    subset = target.parent / "requirements.txt"
+    options = ("--python-version", PYTHON, "--quiet")
+    command.run(
+        uv, "pip", "compile", cache.ROOT / "pyproject.toml", "--extra", name, *options,
+        "--constraint", cache.ROOT / "requirements.lock", "--generate-hashes",
+        "--no-emit-index-url", "--no-header", "--output-file", subset,
+    )  # fmt: skip
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[golang.architecture()]
+    command.run(
+        uv, "pip", "install", "--target", target, "--requirement", subset, *options,
+        "--python-platform", f"{machine}-{GLIBC}", "--require-hashes", "--no-deps",
+        "--python", sys.executable,
+    )  # fmt: skip
+
+
+def _build_application(name: str, dependencies: str) -> None:
+    folder = IMAGES / name
+    sources = [cache.ROOT / source for source in APPLICATIONS[name]]
+    label = cache.digest(folder, *sources, dependencies, version())
+    if docker.has(tag(name), label):
+        return
+    with step(f"building the image {tag(name)}"), cache.scratch() as path:
+        shutil.copytree(folder, path, dirs_exist_ok=True)
+        for source in sources:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, path / "packages" / source.name, ignore=ignored)
+        _write_metadata(path)
+        docker.build(tag(name), path, arguments={"DEPENDENCIES": dependencies}, label=label)
+
+
+def _write_metadata(path: Path) -> None:
+    """Writes what an installer would: the package's name and version, and its command."""
+    information = path / "packages" / f"espha-{version()}.dist-info"
+    information.mkdir()
+    text = f"Metadata-Version: 2.1\nName: espha\nVersion: {version()}\n"
+    (information / "METADATA").write_text(text)
+    (path / "bin").mkdir()
+    module, _, function = _project()["scripts"]["espha"].partition(":")
+    command_text = (
+        f"#!/usr/bin/python3\nimport sys\n\nfrom {module} import {function}\n\n"
+        f"sys.exit({function}())\n"
+    )
+    (path / "bin" / "espha").write_text(command_text)
+
+
+def _project() -> dict[str, Any]:
+    content = tomllib.loads((cache.ROOT / "pyproject.toml").read_text())
+    project: dict[str, Any] = content["project"]
+    return project
+
+
+def main() -> None:
+    """Builds the images that are named, or all; loads them if the cluster is there."""
+    names = sys.argv[1:] or list(NAMES)
+    docker.ensure()
+    with cache.lock("images"):
+        for name in names:
+            build(name)
+        if command.works("docker", "exec", tools.NODE, "true"):
+            load(names)
+    line(f"images ready: {', '.join(tag(name) for name in names)}")
+
+
+if __name__ == "__main__":
+    program(main)
