@@ -1,0 +1,32 @@
+"""manifests/install.yaml is the chart, rendered."""
+
+import os
+from pathlib import Path
+
+import pytest
+from dev import tools
+from dev.say import Failure
+
+pytestmark = pytest.mark.cluster
+ROOT = Path(__file__).parents[2]
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: espha-system\n"
+
+
+def rendered() -> str:
+    chart = ROOT / "charts" / "espha"
+    return NAMESPACE + tools.helm("template", "espha", chart, "--namespace", "espha-system")
+
+
+def test_install_yaml_is_fresh() -> None:
+    """ESPHA_GOLDEN=write makes it anew."""
+    path = ROOT / "manifests" / "install.yaml"
+    if os.environ.get("ESPHA_GOLDEN") == "write":
+        path.write_text(rendered())
+    assert path.read_text() == rendered()
+
+
+def test_values_are_checked() -> None:
+    chart = ROOT / "charts" / "espha"
+    with pytest.raises(Failure) as refused:
+        tools.helm("template", "espha", chart, "--set", "image.engine=x")
+    assert "additional properties 'image' not allowed" in str(refused.value)
