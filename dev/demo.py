@@ -1,0 +1,363 @@
+"""The demo: a deployment on real input, its active engine killed twice, and the proof.
+
+`python -m dev.demo` needs the local cluster with the images in it; `make demo` sees to both.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dev import command, tools
+from dev.say import Failure, line, program, step
+
+ROOT = Path(__file__).parents[1]
+SYSTEM = "espha-system"
+NAMESPACE = os.environ.get("ESPHA_DEMO_NAMESPACE", "espha-demo")
+NAME = "demo"
+OUTPUT_POD = "demo-output-result-0"
+CHECKER = "demo-checker"
+PYTHON = "python3"
+ENOUGH_ROWS = 100
+FAULTS = "/data/faults.txt"
+MARK = "espha.dev/demo"
+
+# Run inside pods by their own Python: there is no shell in between, and none is needed.
+KILL_CHILD = """
+import os, pathlib, signal, time
+for entry in pathlib.Path("/proc").glob("[0-9]*"):
+    stat = (entry / "stat").read_text()
+    parent = int(stat.rpartition(")")[2].split()[1])
+    if parent == 1 and b"espha" in (entry / "cmdline").read_bytes():
+        now = time.time()
+        os.kill(int(entry.name), signal.SIGKILL)
+        print(now)
+"""
+NOTE_FAULT = """
+import sys
+with open(sys.argv[1], "a") as file:
+    file.write(sys.argv[2] + "\\n")
+"""
+
+
+def main() -> None:
+    """Runs the demo from its beginning; what an earlier one left is removed."""
+    began = time.monotonic()
+    install()
+    clean()
+    deploy()
+    start_input()
+    show()
+    kill("pod of the active engine deleted by force", delete_active)
+    kill("process of the active engine killed with SIGKILL", kill_process)
+    show()
+    report = finish()
+    conclude(report, time.monotonic() - began)
+
+
+def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
+    """Runs kubectl in the demo's namespace."""
+    return tools.kubectl("-n", NAMESPACE, *arguments, stdin=stdin, timeout=timeout)
+
+
+def wait(what: str, condition: Callable[[], bool], timeout: float) -> None:
+    """Waits until a condition holds.
+
+    Raises:
+        Failure: it does not in time.
+    """
+    end = time.monotonic() + timeout
+    with step(what):
+        while not condition():
+            if time.monotonic() > end:
+                raise Failure(f"{what}: not within {timeout:.0f} s\n{overview()}")
+            time.sleep(0.2)
+
+
+def overview() -> str:
+    """Returns the pods and the deployment as kubectl shows them, for a failure's text."""
+    shown = [["get", "espha"], ["get", "pods"], ["get", "events", "--sort-by=.lastTimestamp"]]
+    texts = []
+    for arguments in shown:
+        try:
+            texts.append("\n".join(kubectl(*arguments).splitlines()[-15:]))
+        except Failure as failure:
+            texts.append(str(failure))
+    return "\n".join(texts)
+
+
+def install() -> None:
+    """Installs the operator by its chart."""
+    had_one = command.works(
+        tools.binaries() / "helm", "--kubeconfig", tools.kubeconfig(), "-n", SYSTEM, "status",
+        "espha",
+    )  # fmt: skip
+    with step("installing the operator with Helm"):
+        tools.helm(
+            "upgrade", "--install", "espha", ROOT / "charts" / "espha",
+            "--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "3m",
+        )  # fmt: skip
+        if had_one:  # its image has the same tag, and may have another content
+            tools.kubectl("-n", SYSTEM, "rollout", "restart", "deployment")
+            tools.kubectl("-n", SYSTEM, "rollout", "status", "deployment", "--timeout", "3m")
+
+
+def clean() -> None:
+    """Removes what an earlier demo left, and makes the namespace.
+
+    Raises:
+        Failure: a namespace of this name belongs to somebody else.
+    """
+    found = tools.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
+    if found.strip():
+        labels = json.loads(found)["metadata"].get("labels", {})
+        if MARK not in labels:
+            raise Failure(
+                f"the namespace {NAMESPACE} exists and is not of an earlier demo; "
+                "set ESPHA_DEMO_NAMESPACE to another name"
+            )
+        with step("removing the earlier demo"):
+            kubectl("delete", "espha", "--all", "--timeout", "3m")
+            tools.kubectl("delete", "namespace", NAMESPACE, "--timeout", "3m")
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": NAMESPACE,
+            "labels": {MARK: "yes", "pod-security.kubernetes.io/enforce": "restricted"},
+        },
+    }
+    tools.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
+
+
+def deployment() -> dict[str, Any]:
+    """Returns the EspHaDeployment."""
+    return dict(json.loads(kubectl("get", "espha", NAME, "-o", "json")))
+
+
+def status() -> dict[str, Any]:
+    """Returns the status of the EspHaDeployment."""
+    return dict(deployment().get("status", {}))
+
+
+def deploy() -> None:
+    """Applies the example and shows the conditions as they come true."""
+    kubectl("apply", "-f", ROOT / "manifests" / "esp-ha.yaml")
+    said: set[str] = set()
+
+    def ready() -> bool:
+        conditions = status().get("conditions", [])
+        for each in conditions:
+            if each["status"] == "True" and each["type"] not in said:
+                said.add(each["type"])
+                line(f"  {each['type']}: {each['message']}")
+        refused = [c for c in conditions if c["type"] == "ModelValid" and c["status"] == "False"]
+        if refused:
+            raise Failure(f"the model is refused: {refused[0]['message']}")
+        return "Ready" in said
+
+    wait("Kafka, ZooKeeper, three engines and the adapters come up", ready, 600)
+
+
+def start_input() -> None:
+    """Starts the checker, then the producer, and waits until rows reach the result file."""
+    kubectl("apply", "-f", "-", stdin=json.dumps(checker_pod()))
+    wait("the checker starts to watch the output", lambda: phase(CHECKER) == "Running", 120)
+    kubectl("apply", "-f", ROOT / "manifests" / "sample-producer.yaml")
+    wait(
+        f"{ENOUGH_ROWS} rows of this machine's memory figures reach the result file",
+        lambda: rows_written() >= ENOUGH_ROWS,
+        180,
+    )
+
+
+def checker_pod() -> dict[str, Any]:
+    """Returns the pod that watches the output topic from outside the deployment."""
+    adapter = json.loads(kubectl("get", "pod", OUTPUT_POD, "-o", "json"))["spec"]["containers"][0]
+    environment = {each["name"]: each.get("value", "") for each in adapter["env"]}
+    arguments = [
+        "verify", "--json", "--follow", "--until-idle", "5",
+        "--bootstrap", environment["ESPHA_BOOTSTRAP"], "--prefix", environment["ESPHA_PREFIX"],
+        "--sum-window", "Record_Counter:20:sum20", "--faults", FAULTS,
+        "--input-file", "/data/memory.csv", "--output-file", "/data/result.csv",
+    ]  # fmt: skip
+    container = {
+        "name": "checker",
+        "image": adapter["image"],
+        "imagePullPolicy": "IfNotPresent",
+        "args": arguments,
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "model", "mountPath": "/etc/espha", "readOnly": True},
+            {"name": "data", "mountPath": "/data"},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a volume of the pod's own
+        ],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": CHECKER, "labels": {"app.kubernetes.io/name": CHECKER}},
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 10001,
+                "runAsGroup": 10001,
+                "fsGroup": 10001,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [container],
+            "volumes": [
+                {"name": "model", "configMap": {"name": f"{NAME}-model"}},
+                {"name": "data", "persistentVolumeClaim": {"claimName": "demo-data"}},
+                {"name": "tmp", "emptyDir": {}},
+            ],
+        },
+    }
+
+
+def phase(pod: str) -> str:
+    """Returns the phase of a pod."""
+    return kubectl("get", "pod", pod, "-o", "jsonpath={.status.phase}").strip()
+
+
+def rows_written() -> int:
+    """Returns how many rows the output adapter has written since it started; 0: no answer."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{OUTPUT_POD}:8080/proxy/status"
+    try:
+        return int(json.loads(tools.kubectl("get", "--raw", path)).get("rows", 0))
+    except (Failure, ValueError):
+        return 0
+
+
+def show() -> None:
+    """Prints what a user sees."""
+    line("kubectl get espha")
+    print(kubectl("get", "espha"), flush=True)
+
+
+def kill(name: str, how: Callable[[str], float]) -> None:
+    """Kills the active engine in one way, and waits until another one leads and all are back."""
+    old = status()
+    active, failovers = old.get("active", ""), old.get("failovers", 0)
+    before = rows_written()
+    moment = how(active)
+    line(f"{name}: {active}")
+    note = f"{moment:.3f} {name}"
+    kubectl("exec", CHECKER, "--", PYTHON, "-c", NOTE_FAULT, FAULTS, note)
+
+    def recovered() -> bool:
+        now = status()
+        return (
+            now.get("phase") == "Ready"
+            and now.get("failovers", 0) > failovers
+            and now.get("engines") == old.get("engines")
+            and rows_written() > before
+        )
+
+    wait("another engine leads, and all are in step again", recovered, 240)
+    line(f"active: {status().get('active')} (before: {active})")
+
+
+def delete_active(pod: str) -> float:
+    """Deletes the pod without any grace; returns the moment (seconds since 1970)."""
+    moment = time.time()
+    kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+    return moment
+
+
+def kill_process(pod: str) -> float:
+    """Kills the engine process, the supervisor's child; returns the moment.
+
+    Raises:
+        Failure: the pod has no such process.
+    """
+    printed = kubectl("exec", pod, "--", PYTHON, "-c", KILL_CHILD).split()
+    if not printed:
+        raise Failure(f"{pod}: the supervisor has no engine process to kill")
+    return float(printed[0])
+
+
+def finish() -> dict[str, Any]:
+    """Stops the input, waits until all of it has arrived, and returns the checker's report.
+
+    Raises:
+        Failure: the checker ended without one.
+    """
+    kubectl("scale", "deployment", "memory-producer", "--replicas=0")
+    kubectl("wait", "pod", "-l", "app.kubernetes.io/name=memory-producer",
+            "--for=delete", "--timeout=60s")  # fmt: skip
+    wait(
+        "everything arrives, and the checker compares",
+        lambda: phase(CHECKER) in ("Succeeded", "Failed"),
+        180,
+    )
+    logs = kubectl("logs", CHECKER)
+    for text in reversed(logs.splitlines()):
+        if text.startswith("{"):
+            return dict(json.loads(text))
+    raise Failure(f"the checker ended without a report:\n{logs}")
+
+
+def total(report: dict[str, Any], kind: str) -> int:
+    """Returns one kind of damage, summed over files and topics."""
+    parts = (report[name] for name in ("source", "topic", "dead_letters", "result"))
+    return sum(part[kind] for part in parts if part)
+
+
+def conclude(report: dict[str, Any], seconds: float) -> None:
+    """Prints the table.
+
+    Raises:
+        Failure: something was lost, doubled, out of order or wrong.
+    """
+    wrongs = {
+        "lost": total(report, "lost"),
+        "double": total(report, "double"),
+        "out of order": total(report, "disorder"),
+        "wrong sums": report["wrong_sums"],
+        "anything else wrong": total(report, "foreign")
+        + report["wrong_values"]
+        + len(report["order"]),
+    }
+    table = Table(title="What came out", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("rows in (file)", str(report["rows_in_file"]))
+    table.add_row("rows in (topic)", str(report["rows_in"]))
+    table.add_row("rows out (topic)", str(report["rows_out"]))
+    table.add_row("rows out (file)", str(report["rows_in_result"]))
+    table.add_row("take-overs", str(report["epoch"] - 1))
+    table.add_section()
+    for name, count in wrongs.items():
+        table.add_row(name, f"[{'red' if count else 'green'}]{count}[/]")
+    table.add_section()
+    for name, gap in report["gaps_ms"]:
+        table.add_row(
+            f"longest gap, ms: {name}", "no row after it" if gap is None else f"{gap:.0f}"
+        )
+    Console().print(table)
+    line(f"without faults a row comes every 100 ms; the demo took {seconds:.0f} s")
+    bad = [f"{count} {name}" for name, count in wrongs.items() if count]
+    if bad or report["rows_out"] == 0:
+        complaints = [part["first"] for part in (report[n] or {} for n in _PARTS) if part]
+        raise Failure(f"the output is not right: {', '.join(bad)} {complaints}")
+
+
+_PARTS = ("source", "topic", "dead_letters", "result")
+
+
+if __name__ == "__main__":
+    program(main)
