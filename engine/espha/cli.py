@@ -102,6 +102,7 @@ def sample_memory(
 
 @app.command()
 def verify(
+    *,
     bootstrap: Annotated[str, typer.Option(envvar="ESPHA_BOOTSTRAP", help="Kafka servers")],
     model: Annotated[Path, typer.Option(envvar="ESPHA_MODEL", help="The model's XML")] = Path(
         "/etc/espha/model.xml"
