@@ -1,10 +1,12 @@
 """The builders: golden objects, and what must hold for each of them."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from espha.adapters.config import InputConfig, OutputConfig, load
 from espha_operator.resources import kafka, workers, zookeeper
 from unit.operator.samples import FULL, MODEL, deployment
 
@@ -52,6 +54,18 @@ def test_engines_are_golden(golden: Callable[[str, Objects], None]) -> None:
 
 def test_adapters_are_golden(golden: Callable[[str, Objects], None]) -> None:
     golden("adapters", workers.adapters(deployment(**FULL), MODEL))
+
+
+def test_adapters_can_read_their_configuration(tmp_path: Path) -> None:
+    """The operator writes what `espha.adapters.config` reads."""
+
+    def written(name: str) -> Path:
+        path = tmp_path / name
+        path.write_text(named(everything(), "ConfigMap", name)["data"]["adapter.json"])
+        return path
+
+    assert load(written("demo-input-memory"), InputConfig).file.header_lines == 1
+    assert load(written("demo-output-result"), OutputConfig).file.header == "full"
 
 
 def test_every_object_goes_with_its_deployment() -> None:
