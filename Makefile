@@ -1,0 +1,56 @@
+# Everything a developer does with this checkout. `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help demo demo-clean cluster cluster-clean images venv lint \
+        test test-unit test-component test-cluster bench
+.NOTPARALLEL:
+
+PYTHON := .venv/bin/python
+PYTEST := $(PYTHON) -m pytest
+SOURCES := engine/espha operator/espha_operator dev tests
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r target text; do printf '  make %-15s %s\n' "$$target" "$$text"; done
+
+demo: cluster images ## a highly available deployment on real input, two failovers, and the proof
+	@$(PYTHON) -m dev.demo
+
+demo-clean: venv ## delete what the demo made; the cluster stays
+	@$(PYTHON) -m dev.demo clean
+
+cluster: venv ## bring up the local Kubernetes cluster (seconds if it is there)
+	@$(PYTHON) -m dev.cluster up
+
+cluster-clean: venv ## delete the cluster, and stop Docker if it was started here
+	@$(PYTHON) -m dev.cluster delete
+
+images: venv ## build the images, and load them into the cluster if it is there
+	@$(PYTHON) -m dev.images
+
+venv: ## make .venv from requirements.lock, with what the machine misses for it
+	@sh dev/bootstrap.sh
+
+lint: venv ## check style, formatting, types and layers
+	@echo "ruff check";         $(PYTHON) -m ruff check .
+	@echo "ruff format";        $(PYTHON) -m ruff format --check .
+	@echo "mypy";               $(PYTHON) -m mypy $(SOURCES)
+	@echo "lint-imports";       .venv/bin/lint-imports
+
+test: lint cluster images jars ## everything: lint, then unit, component and cluster tests
+	@$(PYTEST) tests/unit tests/component tests/cluster
+
+test-unit: venv ## the pure parts, in seconds
+	@$(PYTEST) tests/unit
+
+test-component: jars ## engines and adapters as processes, with a real Kafka and ZooKeeper
+	@$(PYTEST) tests/component
+
+test-cluster: cluster images ## the whole on the local cluster
+	@$(PYTEST) tests/cluster
+
+bench: jars ## measurements
+	@$(PYTEST) tests/bench
+
+.PHONY: jars
+jars: venv
+	@$(PYTHON) -m dev.jars >/dev/null
