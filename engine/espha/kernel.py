@@ -68,8 +68,10 @@ class Kernel:
                         break
                 else:
                     if node.published:
-                        outputs += [(node.path, leaving) for leaving in block]
-                    waiting += [(target, block) for target in node.targets]
+                        for leaving in block:
+                            outputs.append((node.path, leaving))
+                    for target in node.targets:
+                        waiting.append((target, block))
         except BaseException as error:
             # A window behind others can refuse what they have taken in already.
             while journal:

@@ -12,7 +12,7 @@ from espha.model.xml import attributes, children, properties
 TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 """What Kafka takes as the name of a topic."""
 
-_KAFKA_TYPES = frozenset({"csv", "json"})
+_KAFKA_TYPES = frozenset({"csv", "json", "binary"})
 _PARTITION_ZERO = frozenset({"", "0"})
 
 
@@ -65,6 +65,8 @@ def _check_kafka(element: etree._Element, values: dict[str, str], findings: Find
     kind = values.get("kafkatype", "csv")
     if kind not in _KAFKA_TYPES:
         findings.refuse(element, f"kafkatype {kind!r} is not supported; use csv or json")
+    if kind == "binary":
+        findings.warn(element, "kafkatype binary is SAS's own format; records are CSV")
     if values.get("kafkapartition", "") not in _PARTITION_ZERO:
         findings.refuse(element, "topics have one partition; kafkapartition can only be 0")
 

@@ -1,0 +1,137 @@
+"""Values: text to Python and back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from espha.model.csv import format_event, parse_event
+from espha.model.events import BadRecord, Event
+from espha.model.project import Field
+from espha.model.types import INTEGERS, checker, format_text, parse_text
+
+FIELDS = (
+    Field("id", "int64", True),
+    Field("small", "int32"),
+    Field("name", "string"),
+    Field("moment", "stamp"),
+)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        ("int32", "-2147483648", -(2**31)),
+        ("int64", " +0009 ", 9),
+        ("int64", "", None),
+        ("double", "1e3", 1000.0),
+        ("double", ".5", 0.5),
+        ("double", "NaN", None),
+        ("money", "7", 7.0),
+        ("string", "", None),
+        ("string", " x ", " x "),
+        ("date", "1700000000", 1_700_000_000),
+    ],
+)
+def test_text_becomes_a_value(type_: str, text: str, value: object) -> None:
+    found = parse_text(type_, text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "reason"),
+    [
+        ("int32", "2147483648", "too large for int32"),
+        ("int64", "9223372036854775808", "too large for int64"),
+        ("int64", "9" * 5000, "not a whole number"),
+        ("int64", "1_000", "not a whole number"),
+        ("int64", "1.0", "not a whole number"),
+        ("int64", "٣", "not a whole number"),  # noqa: RUF001 - a digit, but not one of ours
+        ("double", "inf", "not a number"),
+        ("double", "1e999", "not a finite number"),
+        ("double", "1,5", "not a number"),
+        ("date", "yesterday", "not a whole number"),
+    ],
+)
+def test_other_text_is_refused_with_a_sentence(type_: str, text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_text(type_, text)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "format_", "value"),
+    [
+        ("date", "2024-01-02 00:00:01", "%Y-%m-%d %H:%M:%S", 1_704_153_601),
+        ("stamp", "1970-01-01 00:00:00.000001", "%Y-%m-%d %H:%M:%S.%f", 1),
+        ("date", "1970-01-01 01:00 +0100", "%Y-%m-%d %H:%M %z", 0),
+        ("date", "1969-12-31", "%Y-%m-%d", -86_400),
+    ],
+)
+def test_dates_are_read_as_utc(type_: str, text: str, format_: str, value: int) -> None:
+    assert parse_text(type_, text, format_) == value
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "1", 2**31, -(2**31) - 1, pytest.param(10**5000, id="huge")])
+def test_a_checker_takes_only_its_own_type(value: object) -> None:
+    with pytest.raises(ValueError, match="int32"):
+        checker("int32")(value)
+
+
+@pytest.mark.parametrize("value", [float("inf"), pytest.param(10**400, id="huge"), "1", True])
+def test_a_double_is_finite(value: object) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        checker("double")(value)
+
+
+def test_nan_is_null_and_half_a_character_is_no_text() -> None:
+    assert checker("double")(float("nan")) is None
+    with pytest.raises(ValueError, match="Unicode"):
+        checker("string")("\ud800")
+
+
+def test_output_is_written_as_esp_writes_it() -> None:
+    fields = (Field("k", "int64", True), Field("d", "double"), Field("s", "string"))
+    assert format_event(Event("I", "N", (1, 2.5, None)), fields) == "I,N, 1,2.500000,"
+    assert format_event(Event("D", "R", (1, None, 'a,"b')), fields) == 'D,R, 1,,"a,""b"'
+    assert format_text("double", 1 / 3) == "0.333333"
+
+
+@given(
+    st.tuples(
+        st.integers(*INTEGERS["int64"]) | st.none(),
+        st.integers(*INTEGERS["int32"]) | st.none(),
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.none(),
+        st.integers(*INTEGERS["stamp"]) | st.none(),
+    ),
+    st.sampled_from(["I", "U", "P", "D", "SD"]),
+    st.sampled_from(["N", "P", "R"]),
+)
+def test_a_line_reads_back_as_the_event_it_was(
+    values: tuple[object, ...], opcode: str, flags: str
+) -> None:
+    event = Event(opcode, flags, values)  # type: ignore[arg-type]
+    assert parse_event(format_event(event, FIELDS), FIELDS) == event
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "0 cells where the schema wants 6"),
+        ("I,N,1,2,x", "5 cells"),
+        ("I,N,1,x,y,2", "field small: 'x' is not a whole number"),
+        ('I,N,1,2,"open,3', "not a line of CSV"),
+        ("I,N,1,2,a\rb,3", "not a line of CSV"),
+    ],
+)
+def test_a_bad_line_is_refused(line: str, reason: str) -> None:
+    with pytest.raises(BadRecord, match=reason):
+        parse_event(line, FIELDS)
+
+
+@given(st.text())
+def test_any_line_reads_or_is_refused(line: str) -> None:
+    try:
+        event = parse_event(line, FIELDS)
+    except BadRecord:
+        return
+    assert len(event.values) == len(FIELDS)
