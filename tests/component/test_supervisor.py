@@ -44,9 +44,9 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
                 "ESPHA_ROOT": root,
             },
         )
+        replicas.append(replica)
         replica.start()
         wait_until(lambda: replica.status().get("znode") is not None, 20, f"{name} stands")
-        replicas.append(replica)
         return replica
 
     yield make

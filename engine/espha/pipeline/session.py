@@ -1,6 +1,7 @@
 """The Spark session of an engine, tuned for small batches, and its way to Kafka's Admin client."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ _SETTINGS = {
 def open_session(master: str, jars: Path) -> SparkSession:
     """Start the JVM and a session on `master`; `jars` is a folder with kafka-clients, or absent."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers must be of this very Python
     builder = SparkSession.builder.master(master).appName("espha")
     for key, value in _SETTINGS.items():
         builder = builder.config(key, value)

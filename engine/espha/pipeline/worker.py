@@ -66,12 +66,23 @@ def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator
     """Return the function for `mapInArrow`; `schema` is that of its output."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pass_over = _Run(model, _HELD, schema)
-        for batch in batches:
-            yield pass_over.process(batch)
-        yield pass_over.finish()
+        # Spark pickles this function with the globals that it names, so naming _HELD here would
+        # give every job a copy of it; the import finds the one that lives in the worker.
+        from espha.pipeline.worker import pass_through
+
+        return pass_through(model, schema, batches)
 
     return run
+
+
+def pass_through(
+    model: WorkerModel, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run a job's input rows through this worker's kernel."""
+    run = _Run(model, _HELD, schema)
+    for batch in batches:
+        yield run.process(batch)
+    yield run.finish()
 
 
 class _Run:

@@ -25,6 +25,7 @@ CLIENT_TUNING = {
     "reconnect.backoff.max.ms": 100,
     "socket.connection.setup.timeout.ms": 1000,
     "log.connection.close": False,
+    "log_level": 4,  # warnings
 }
 
 _REQUEST_TIMEOUT_S = 10.0

@@ -1,0 +1,152 @@
+"""Three engines on real Kafka, ZooKeeper and Spark: what a reader sees when they die."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from itertools import count, pairwise
+from pathlib import Path
+
+import pytest
+
+from support.deployment import Deployment
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+SOURCE, OUTPUT = "cq/memory", "cq/outbound"
+
+
+@pytest.fixture
+def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
+    """The sample model on three engines, ready."""
+    made = Deployment(kafka, zookeeper, tmp_path)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def row(number: int) -> str:
+    return f"I,N,,{number},{4000 + number % 7},{9000 - number % 5},{1_700_000_000 + number}"
+
+
+def expected(number: int) -> str:
+    """The output for the number-th row, computed here: keys from 0, the last 20 counters."""
+    total = sum(range(max(0, number - 19), number + 1))
+    values = row(number).removeprefix("I,N,,")
+    return f"I,N, {number},{values},{total:.6f}"
+
+
+class Feeder:
+    """Publishes numbered rows, steadily, until it is stopped."""
+
+    def __init__(self, deployment: Deployment, rate: float) -> None:
+        self._deployment, self._pause = deployment, 1 / rate
+        self._stop = threading.Event()
+        self.sent = 0
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for number in count():
+            if self._stop.wait(self._pause):
+                return
+            self._deployment.publish(SOURCE, [row(number)])
+            self.sent = number + 1
+
+    def stop(self) -> int:
+        """Stop; return the number of rows published."""
+        self._stop.set()
+        self._thread.join()
+        return self.sent
+
+
+def check_order_log(deployment: Deployment) -> None:
+    """I2: no gap, no repeat; ranges follow each other; epochs and clocks never go back."""
+    records = deployment.order_records()
+    assert [record["sequence"] for record in records] == list(range(1, len(records) + 1))
+    for older, newer in pairwise(records):
+        assert newer["epoch"] >= older["epoch"]
+        assert newer["clock"] >= older["clock"]
+        if newer["epoch"] == older["epoch"]:
+            assert newer["engine"] == older["engine"]
+    ranges = [entry for record in records for entry in record["inputs"]]
+    for (_, _, end), (_, start, _) in pairwise(ranges):
+        assert end == start
+
+
+def wait_for_rows(deployment: Deployment, rows: int) -> None:
+    topic = deployment.plan.outputs[OUTPUT]
+    wait_until(
+        lambda: len(deployment.records(topic)) >= rows, 60, f"{rows} rows of output on {topic}"
+    )
+
+
+def test_kills_lose_and_double_nothing(deployment: Deployment) -> None:
+    """Engine processes, supervisors and a standby die under load; the output is exact."""
+    feeder = Feeder(deployment, rate=50)
+    chance = random.Random(7)
+    for fault in ("child", "child", "supervisor", "child and next", "frozen child", "zombie"):
+        wait_for_rows(deployment, feeder.sent + chance.randrange(5, 25))
+        active = deployment.active()
+        if fault == "supervisor":
+            active.kill()
+            assert active.process is not None
+            active.process.wait()
+            active.start()
+        elif fault == "frozen child":
+            active.kill_child(signal.SIGSTOP)
+            deployment.active_but(active)
+        elif fault == "zombie":
+            # Frozen as a whole: its session expires, and it still thinks that it is active.
+            pid = active.child()
+            active.kill(signal.SIGSTOP)
+            os.kill(pid, signal.SIGSTOP)
+            deployment.active_but(active)
+            os.kill(pid, signal.SIGCONT)
+            active.kill(signal.SIGCONT)
+        else:
+            active.kill_child()
+            if fault == "child and next":
+                others = [engine for engine in deployment.engines if engine is not active]
+                others[0].kill_child()
+        deployment.wait_in_step()
+    sent = feeder.stop()
+    wait_for_rows(deployment, sent)
+    assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
+    check_order_log(deployment)
+    assert deployment.order_records()[-1]["epoch"] >= 6
+
+
+def test_all_engines_at_once(deployment: Deployment) -> None:
+    """When every engine dies together, they rebuild from the log and go on where it ends."""
+    deployment.publish(SOURCE, [row(number) for number in range(100)])
+    wait_for_rows(deployment, 100)
+    for engine in deployment.engines:
+        engine.kill()
+    for engine in deployment.engines:
+        engine.stop()
+        engine.start()
+    deployment.publish(SOURCE, [row(number) for number in range(100, 150)])
+    deployment.wait_in_step()
+    wait_for_rows(deployment, 150)
+    assert deployment.lines(OUTPUT) == [expected(number) for number in range(150)]
+    check_order_log(deployment)
+
+
+def test_bad_records_become_dead_letters(deployment: Deployment) -> None:
+    """A row of the wrong type is set aside with its place and a reason; the others flow on."""
+    bad = ["I,N,,x,1,2,3", "I,N,,1", "Q,N,,1,2,3,4", ""]
+    deployment.publish(SOURCE, [row(0), *bad, row(1)])
+    wait_for_rows(deployment, 2)
+    assert deployment.lines(OUTPUT) == [expected(0), expected(1)]
+    letters = deployment.records(deployment.plan.dead_letters)
+    assert [letter.value().decode() for letter in letters] == bad
+    headers = [dict(letter.headers() or []) for letter in letters]
+    assert [entry["espha-window"] for entry in headers] == [SOURCE.encode()] * 4
+    assert b"Record_Counter" in headers[0]["espha-reason"]
+    assert b"opcode" in headers[2]["espha-reason"]
+    assert deployment.active().status()["dead_letters"] == 4

@@ -1,0 +1,101 @@
+"""A deployment without Kubernetes: three engines, one election, real Kafka and ZooKeeper."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Message
+from espha.model.topics import topic_plan
+
+from espha.model import read_project
+from espha.runtime.log import Offsets, read_range
+from espha.runtime.writer import FencedWriter, Record
+from support.replicas import Replica, active_of
+from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until
+
+SAMPLE_MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
+
+
+class Deployment:
+    """Engines of one model on topics of their own."""
+
+    def __init__(
+        self, kafka: Kafka, zookeeper: ZooKeeper, folder: Path, model: Path = SAMPLE_MODEL
+    ) -> None:
+        self.kafka = kafka
+        self.name = f"d{uuid.uuid4().hex[:8]}"
+        self.plan = topic_plan(read_project(model.read_text()), self.name)
+        kafka.make_topics(*self.plan.all())
+        self._environment = {
+            "ESPHA_BOOTSTRAP": kafka.bootstrap,
+            "ESPHA_ZOOKEEPER": zookeeper.connect,
+            "ESPHA_ROOT": f"/ESP/test/{self.name}/engines",
+            "ESPHA_MODEL": str(model),
+            "ESPHA_PREFIX": self.name,
+            "ESPHA_DEPLOYMENT": f"test/{self.name}",
+            "ESPHA_JARS": str(JAR_CACHE / "engine"),
+            "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
+        }
+        self._folder = folder
+        self.engines: list[Replica] = []
+        self._source: FencedWriter | None = None
+
+    def start(self, engines: int = 3) -> None:
+        """Start engines and wait until all are in step and one is active."""
+        for number in range(engines):
+            engine = Replica(f"engine-{number}", self._folder, ["--", "engine"], self._environment)
+            self.engines.append(engine)
+            engine.start()
+        self.wait_in_step()
+
+    def wait_in_step(self, timeout: float = 90) -> None:
+        """Wait until every engine is in step and exactly one of them is active."""
+        wait_until(
+            lambda: (
+                all(engine.status().get("in_step") for engine in self.engines)
+                and len(active_of(self.engines)) == 1
+            ),
+            timeout,
+            f"engines of {self.name} in step, one active",
+        )
+
+    def active(self, timeout: float = 30) -> Replica:
+        """Return the active engine, waiting for one."""
+        wait_until(lambda: len(active_of(self.engines)) == 1, timeout, "one active engine")
+        return active_of(self.engines)[0]
+
+    def active_but(self, old: Replica, timeout: float = 30) -> Replica:
+        """Return an active engine other than `old`, waiting for one."""
+        others = [engine for engine in self.engines if engine is not old]
+        wait_until(lambda: bool(active_of(others)), timeout, f"one takes over from {old.name}")
+        return active_of(others)[0]
+
+    def publish(self, window: str, lines: Iterable[str]) -> None:
+        """Write input records, in one transaction."""
+        if self._source is None:
+            self._source = FencedWriter(self.kafka.bootstrap, f"{self.name}.test")
+            self._source.fence()
+        topic = self.plan.inputs[window]
+        self._source.commit([Record(topic, line.encode()) for line in lines])
+
+    def records(self, topic: str) -> list[Message]:
+        """Return all committed records of a topic."""
+        end = Offsets(self.kafka.bootstrap).end(topic)
+        first = Offsets(self.kafka.bootstrap).first(topic)
+        return list(read_range(self.kafka.bootstrap, topic, first, end))
+
+    def lines(self, window: str) -> list[str]:
+        """Return the texts that a window's output topic holds."""
+        return [message.value().decode() for message in self.records(self.plan.outputs[window])]
+
+    def order_records(self) -> list[dict[str, Any]]:
+        """Return the order log."""
+        return [json.loads(message.value()) for message in self.records(self.plan.order_log)]
+
+    def stop(self) -> None:
+        """End all engines."""
+        for engine in self.engines:
+            engine.stop()
