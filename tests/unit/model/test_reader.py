@@ -1,0 +1,337 @@
+"""Reading models: what they become, and every refusal with its line."""
+
+import pickle
+import random
+import re
+
+import pytest
+
+from espha.model import Field, ModelError, model_digest, read_project
+from espha.model.topics import topic_plan
+from support.models import SAMPLE, SUB, TRADES, source, xml
+
+SCHEMA = "id*:int64,x:int64,s:string"
+IN = source(SCHEMA)
+EDGE = '<edge source="in" target="out"/>'
+COPY = '<window-copy name="out"/>'
+
+
+def problems(text: str | bytes) -> list[str]:
+    with pytest.raises(ModelError) as caught:
+        read_project(text)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_sample_model() -> None:
+    project = read_project(SAMPLE)
+    assert project.name == "HA_Project"
+    assert list(project.windows) == ["cq/memory", "cq/sum20", "cq/outbound"]
+    memory, sum20, outbound = project.windows.values()
+    assert [memory.kind, sum20.kind, outbound.kind] == ["source", "calculate", "functional"]
+    assert memory.fields[0] == Field("index_esp", "int64", True)
+    assert sum20.fields[-1] == Field("sum20", "double", False)
+    assert not memory.stateful
+    connector = outbound.kafka("sub")
+    assert connector is not None
+    assert connector.properties["kafkatopic"] == "HAtopic1_31415.HA_Project.cq.outbound.O"
+    assert [(edge.source, edge.target) for edge in project.edges] == [
+        ("cq/memory", "cq/sum20"),
+        ("cq/sum20", "cq/outbound"),
+    ]
+    assert project.warnings == ()
+
+
+def test_a_project_survives_the_way_to_a_worker() -> None:
+    project = read_project(TRADES)
+    assert pickle.loads(pickle.dumps(project)) == project  # noqa: S301 - our own bytes
+
+
+def test_a_project_may_stand_in_an_engine() -> None:
+    body = xml(IN)
+    assert read_project(f"<engine><projects>{body}</projects></engine>") == read_project(body)
+    assert "needs one <project>, has 2" in problems(f"<engine><projects>{body * 2}</projects></engine>")[0]
+    assert problems("<model/>") == ["line 1: <model>: needs one <project>, has 0"]
+
+
+def test_both_spellings_of_a_schema_are_the_same() -> None:
+    long = (
+        '<window-source name="in"><schema><fields><field name="id" type="int64" key="true"/>'
+        '<field name="x" type="int64"/><field name="s" type="string"/></fields></schema>'
+        "</window-source>"
+    )
+    assert model_digest(read_project(xml(IN))) == model_digest(read_project(xml(long)))
+
+
+def test_edges_are_lists() -> None:
+    windows = IN + '<window-copy name="a"/><window-copy name="b"/>'
+    project = read_project(xml(windows, '<edge source="in" target="a  b"/>'))
+    assert project.targets_of("q/in") == ["q/a", "q/b"]
+
+
+def test_an_index_is_inherited() -> None:
+    windows = source(SCHEMA) + '<window-copy name="out" index="pi_HASH"/>'
+    project = read_project(xml(windows, EDGE))
+    assert [window.index for window in project.windows.values()] == ["pi_EMPTY", "pi_HASH"]
+
+
+def test_tokens_come_from_the_project_and_from_outside() -> None:
+    before = '<properties><property name="LIMIT">5</property></properties>'
+    window = '<window-filter name="out"><expression>x > @LIMIT@</expression></window-filter>'
+    text = xml(IN + window, EDGE, before=before)
+    assert read_project(text).windows["q/out"].expression == "(x>5)"  # type: ignore[union-attr]
+    given = read_project(text, tokens={"LIMIT": "7"}).windows["q/out"]
+    assert given.expression == "(x>7)"  # type: ignore[union-attr]
+    assert "token @LIMIT@ has no value" in problems(xml(IN + window, EDGE))[0]
+
+
+def test_what_is_not_used_is_a_warning() -> None:
+    project = read_project(xml(source(SCHEMA, 'shade="blue"')).replace("<project", "<project on='1'"))
+    assert [str(warning) for warning in project.warnings] == [
+        "line 1: <project name=\"p\">: attribute 'on' is not used",
+        "line 3: <window-source name=\"in\">: attribute 'shade' is not used",
+    ]
+
+
+def test_metadata_is_ignored() -> None:
+    body = "<metadata><meta id='layout'>@NOBODY@</meta></metadata>"
+    plain, with_meta = xml(source(SCHEMA)), xml(source(SCHEMA, body=body), before=body)
+    assert model_digest(read_project(plain)) == model_digest(read_project(with_meta))
+
+
+FILTER = '<window-filter name="out"><expression>{}</expression></window-filter>'
+COMPUTE = (
+    '<window-compute name="out"><schema-string>{}</schema-string>'
+    "<output>{}</output></window-compute>"
+)
+FUNCTIONAL = (
+    '<window-functional name="out"><schema-string>{}</schema-string>{}</window-functional>'
+)
+KAFKA = (
+    "<connectors><connector class='kafka' name='c'><properties>"
+    "<property name='type'>{}</property>{}</properties></connector></connectors>"
+)
+
+
+def calculate(
+    schema: str = "id*:int64,x:int64,total:double",
+    length: str = "5",
+    input_: str = "x",
+    outputs: str = '<property name="sumOut">total</property>',
+    algorithm: str = "Summary",
+) -> str:
+    return (
+        f'<window-calculate name="out" algorithm="{algorithm}">'
+        f"<schema-string>{schema}</schema-string>"
+        f'<parameters><properties><property name="windowLength">{length}</property></properties>'
+        f'</parameters><input-map><properties><property name="input">{input_}</property>'
+        f"</properties></input-map><output-map><properties>{outputs}</properties></output-map>"
+        "</window-calculate>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "line 1: <xml>: not well-formed XML"),
+        ("<project>\n<a></b></project>", "line 2: <xml>: not well-formed XML"),
+        (b"\xff\xfe\x00", "not well-formed XML"),
+        ("\ud800", "line 1: <xml>: not text"),
+        ("<project>" + " " * 2_100_000 + "</project>", "at most 2097152 are read"),
+        ('<!DOCTYPE project [<!ENTITY a "x">]><project name="p"/>', "DOCTYPE is not accepted"),
+        ('<!DOCTYPE project SYSTEM "file:///etc/passwd"><project/>', "DOCTYPE is not accepted"),
+        (xml(IN + "<window-join name='out'/>", EDGE), 'line 4: <window-join name="out">: this win'),
+        (xml(COPY), 'line 1: <project name="p">: the project has no source window'),
+        (xml(IN + COPY), 'line 4: <window-copy name="out">: no edge leads into this window'),
+        (xml(IN, '<edge source="in" target="x"/>'), "there is no window 'x' in query 'q'"),
+        (xml(IN, "<edge source='in'/>"), "line 6: <edge>: needs a source and a target"),
+        (xml(IN, "<edge source='in' target='in'/>"), "q/in is a source window; no edge leads into"),
+        (xml(IN + COPY, EDGE + EDGE), "the edge from q/in to q/out stands twice"),
+        (xml(IN + COPY, EDGE.replace("/>", ' slot="1"/>')), "slots are not supported"),
+        (xml(IN + COPY, EDGE.replace("/>", ' role="model"/>')), "role 'model' is not supported"),
+        (xml(IN + IN), "another window of this query has the same name"),
+        (xml(source(SCHEMA, name="a.b")), "the name 'a.b' does not fit a topic"),
+        (xml(IN).replace('name="p"', ""), "<project>: the name '' does not fit a topic"),
+        (xml(IN, index="pi_TREE"), "index 'pi_TREE' is not known"),
+        (xml(source("id:int64")), "the schema has no key field"),
+        (xml(source("id*:int65")), "field 'id' has type 'int65'; there are date, double"),
+        (xml(source("id*:blob")), "type 'blob'"),
+        (xml(source("id*:int64,id:int64")), "field id stands twice"),
+        (xml(source("id*")), "'id*' is not name:type"),
+        (xml(source("a b*:int64")), "'a b' is no field name"),
+        (xml('<window-source name="in"/>'), "needs one <schema> or one <schema-string>"),
+        (xml(source(SCHEMA, 'autogen-key="true"')), 'autogen-key needs insert-only="true"'),
+        (
+            xml(source("a*:int32", 'autogen-key="true" insert-only="true"')),
+            "exactly one key field, of type int64 or string",
+        ),
+        (
+            xml(source("a*:int64,b*:int64", 'autogen-key="true" insert-only="true"')),
+            "exactly one key field",
+        ),
+        (xml(source(SCHEMA, 'insert-only="maybe"')), "'insert-only' is 'maybe'; use true or false"),
+        (xml(source(SCHEMA, body="<retention/>")), "<retention>: not supported in <window-source>"),
+        (
+            xml(IN + '<window-copy name="out"><retention type="bycount_sliding">5</retention>'
+                "</window-copy>", EDGE),
+            'line 4: <retention>: retention is not supported yet',
+        ),
+        (xml(IN + FILTER.format("y == 1"), EDGE), "<expression>: there is no field 'y'"),
+        (xml(IN + FILTER.format("s"), EDGE), "a filter needs a condition"),
+        (xml(IN + '<window-filter name="out"/>', EDGE), "needs an <expression>"),
+        (
+            xml(IN + COMPUTE.format("id*:int64,y:int32", ""), EDGE),
+            "has 0 <field-expr> for 1 fields (y)",
+        ),
+        (
+            xml(IN + COMPUTE.format("id*:int64,y:int32", "<field-expr>s</field-expr>"), EDGE),
+            "field 'y': the expression gives string, the field is int32",
+        ),
+        (
+            xml(IN + COMPUTE.format("x*:int64,y:int32", "<field-expr>1</field-expr>"), EDGE),
+            "the key is x; it must be that of the input, id",
+        ),
+        (
+            xml(IN + COMPUTE.format("id*:string,y:int32", "<field-expr>1</field-expr>"), EDGE),
+            "field 'id' is string, in the input int64",
+        ),
+        (xml(IN + FUNCTIONAL.format("id*:int64,z:int32", ""), EDGE), "'z' is not in the input"),
+        (xml(IN + FUNCTIONAL.format("id*:int64,x:double", ""), EDGE), "'x' is double, in the input"),
+        (
+            xml(IN + FUNCTIONAL.format(SCHEMA, "<function-context><functions><function name='x'>1"
+                "</function></functions></function-context>"), EDGE),
+            "<function name=\"x\">: functions are not supported yet",
+        ),
+        (xml(IN + calculate(algorithm="ROC"), EDGE), "algorithm 'ROC' is not supported; there is"),
+        (xml(IN + calculate(length="0"), EDGE), "windowLength is '0'; give a whole number from 1"),
+        (xml(IN + calculate(length="²"), EDGE), "windowLength is '²'"),
+        (xml(IN + calculate(input_="y"), EDGE), "input 'y' is no field of the window before it"),
+        (xml(IN + calculate(input_="s"), EDGE), "input 's' is string; Summary takes numbers"),
+        (xml(IN + calculate(outputs=""), EDGE), "needs at least one statistic"),
+        (
+            xml(IN + calculate(outputs='<property name="modeOut">total</property>'), EDGE),
+            "'modeOut' is not known to Summary",
+        ),
+        (
+            xml(IN + calculate(outputs='<property name="sumOut">y</property>'), EDGE),
+            "sumOut goes to 'y', which is not in the schema",
+        ),
+        (
+            xml(IN + calculate(outputs='<property name="sumOut">x</property>'), EDGE),
+            "sumOut goes to 'x', which is int64, not double or money",
+        ),
+        (
+            xml(IN + calculate(outputs='<property name="nOut">id</property>'), EDGE),
+            "nOut goes to 'id', which is a key",
+        ),
+        (xml(source(SCHEMA, body=KAFKA.format("both", ""))), "property 'type' is 'both'; use pub"),
+        (
+            xml(source(SCHEMA, body=KAFKA.format("sub", "<property name='kafkatopic'>a b</property>"))),
+            "kafkatopic 'a b' is no topic",
+        ),
+        (
+            xml(source(SCHEMA, body=KAFKA.format("sub", "<property name='kafkatype'>avro</property>"))),
+            "kafkatype 'avro' is not supported",
+        ),
+        (
+            xml(IN + '<window-copy name="out">' + KAFKA.format("pub", "") + "</window-copy>", EDGE),
+            "only a source window takes events from a pub connector",
+        ),
+        (
+            xml(source(SCHEMA, body=SUB.replace("</connectors>", "") + SUB.replace(
+                "<connectors>", "").replace("out", "two"))),
+            "a window has one Kafka connector of type sub",
+        ),
+    ],
+)  # fmt: skip
+def test_refused_with_line_element_and_reason(text: str | bytes, expected: str) -> None:
+    found = problems(text)
+    assert any(expected in problem for problem in found), found
+    assert all(re.match(r"line \d+: <[\w-]+( name=\".*\")?>: ", problem) for problem in found)
+
+
+def test_a_cycle_is_named() -> None:
+    windows = IN + '<window-copy name="a"/><window-copy name="b"/>'
+    edges = '<edge source="a" target="b"/><edge source="b" target="a"/>'
+    assert any("a cycle: " in problem for problem in problems(xml(windows, edges)))
+
+
+def test_all_problems_are_told_at_once() -> None:
+    windows = source("id*:int65") + '<window-join name="j"/>' + COPY
+    found = problems(xml(windows, EDGE + '<edge source="in" target="nobody"/>'))
+    assert [problem.split(":")[0] for problem in found] == ["line 3", "line 4", "line 6"]
+
+
+def test_topics_of_two_windows_differ() -> None:
+    topic = "<property name='kafkatopic'>same</property>"
+    windows = source(SCHEMA, body=KAFKA.format("pub", topic)) + (
+        f'<window-copy name="out">{KAFKA.format("sub", topic)}</window-copy>'
+    )
+    assert "topic same belongs to window q/in already" in problems(xml(windows, EDGE))[0]
+
+
+def test_topics_come_from_connectors_a_prefix_or_the_deployment() -> None:
+    project = read_project(SAMPLE)
+    assert topic_plan(project).all() == [
+        "HAtopic1_31415.HA_Project.cq.memory.I",
+        "HAtopic1_31415.HA_Project.cq.outbound.O",
+        "HAtopic1_31415.M",
+        "HAtopic1_31415.E",
+    ]
+    assert topic_plan(project, "mine").all() == [
+        "mine.HA_Project.cq.memory.I",
+        "mine.HA_Project.cq.outbound.O",
+        "mine.M",
+        "mine.E",
+    ]
+    plain = read_project(xml(IN))
+    assert topic_plan(plain, deployment="team/demo").inputs == {"q/in": "team_demo.p.q.in.I"}
+    with pytest.raises(ValueError, match="is no Kafka topic"):
+        topic_plan(plain, "a b")
+    with pytest.raises(ValueError, match="1 to 249"):
+        topic_plan(plain, "a" * 249)
+
+
+def test_the_digest_knows_what_matters() -> None:
+    digest = model_digest(read_project(SAMPLE))
+    assert re.fullmatch("[0-9a-f]{64}", digest)
+    layout = "<!-- words -->\n" + SAMPLE.replace("<windows>", "<windows>\n\n")
+    assert model_digest(read_project(layout)) == digest
+    for old, new in [
+        (">20<", ">21<"),
+        ('index="pi_EMPTY"', 'index="pi_HASH"'),
+        ("MemoryUsed", "MemoryBusy"),
+        ("HAtopic1_31415<", "other<"),
+    ]:
+        assert model_digest(read_project(SAMPLE.replace(old, new))) != digest, new
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_model_reads_or_is_refused_with_a_line(seed: int) -> None:
+    """Forty mutations a seed; whatever happens, it is a project or a ModelError."""
+    dice = random.Random(seed)
+    refused = 0
+    for _ in range(40):
+        text = _mutated(dice.choice([SAMPLE, TRADES]), dice)
+        try:
+            read_project(text)
+        except ModelError as error:
+            refused += 1
+            assert error.problems
+            assert all(problem.line >= 1 and problem.reason for problem in error.problems)
+    assert refused
+
+
+def _mutated(text: str, dice: random.Random) -> str:
+    words = re.findall(r"[\w.@-]+|[^\w\s]", text)
+    for _ in range(dice.randint(1, 3)):
+        word = dice.choice(words)
+        place = dice.choice([match.start() for match in re.finditer(re.escape(word), text)] or [0])
+        end = place + len(word)
+        other = dice.choice([*words, "", "&", "<", '"', "0", "x" * 300, "\x00", "é", "<a/>", "@A@"])
+        if dice.random() < 0.2:
+            lines = text.split("\n")
+            del lines[dice.randrange(len(lines))]
+            text = "\n".join(lines)
+        else:
+            text = text[:place] + other + text[end:]
+    return text
