@@ -4,6 +4,8 @@ import csv
 import io
 import itertools
 import os
+import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -37,6 +39,8 @@ def append_memory(path: Path, rate: float, rows: int | None = None) -> None:
 
     The counter goes on where the file ends; half a row of a writer that died is cut off.
     """
+    # As process 1 of a container it would not be ended by SIGTERM without a handler.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     counter = last_counter(path)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:

@@ -46,7 +46,7 @@ def after(arrivals: Sequence[float], faults: Iterable[Fault]) -> list[tuple[Faul
     minute. None: nothing came after this fault.
     """
     ordered = sorted(faults, key=lambda fault: fault.time)
-    ends = [fault.time for fault in ordered[1:]] + [float("inf")]
+    ends = [fault.time for fault in ordered][1:] + [float("inf")] * bool(ordered)
     return [
         (fault, _between(arrivals, fault.time, min(end, fault.time + _WINDOW_S)))
         for fault, end in zip(ordered, ends, strict=True)

@@ -66,8 +66,9 @@ class Report:
         return not wrong and all(damage.none for damage in self.damages.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON can hold it, with `ok`."""
-        return {"ok": self.ok, **asdict(self)}
+        """Return the report as JSON can hold it, with the totals and `complaints`."""
+        totals = {kind: self.total(kind) for kind in ("lost", "double", "disorder", "foreign")}
+        return {"ok": self.ok, **totals, **asdict(self), "complaints": self.complaints()}
 
     def total(self, kind: str) -> int:
         """Return the sum of one kind of damage (`lost`, `double` …) over all comparisons."""

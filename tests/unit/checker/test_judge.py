@@ -1,0 +1,209 @@
+"""Each kind of damage is found, and nothing else is."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from espha.checker.damage import Damage, compare
+from espha.checker.expect import Read, SumWindow
+from espha.checker.judge import Evidence, judge
+from espha.checker.report import Report
+from espha.model import read_project
+
+MODEL = Path(__file__).parents[3] / "manifests" / "models" / "ha-project.xml"
+PROJECT = read_project(MODEL.read_bytes())
+SOURCE, TARGET = PROJECT.windows["cq/memory"], PROJECT.windows["cq/outbound"]
+SUM20 = SumWindow("Record_Counter", 20, "sum20")
+ROWS = 50
+
+
+def order_record(sequence: int, start: int, end: int, **changes: object) -> dict[str, object]:
+    return {
+        "sequence": sequence,
+        "inputs": [["in", start, end]] if end > start else [],
+        "clock": sequence,
+        "outputs": end - start,
+        "digest": "",
+        "model": "m",
+        "engine": "engine-0",
+        "epoch": 1,
+        "runtime": "",
+        **changes,
+    }
+
+
+def output(number: int) -> Read:
+    """Row `number` (from 0) as the sample model must write it, computed by hand."""
+    last = range(max(0, number - 19), number + 1)
+    value = f"I,N, {number},{number + 1},10,20,30,{sum(n + 1 for n in last):.6f}"
+    return Read(number, value, f"in:{number}:0")
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Evidence:
+    """What a faultless run leaves."""
+    outputs = [output(number) for number in range(ROWS)]
+    source, result = tmp_path / "in.csv", tmp_path / "out.csv"
+    rows = [f"{n + 1},10,20,30" for n in range(ROWS)]
+    source.write_text("Record_Counter,MemoryUsed,MemoryFree,epoch\n" + "\n".join(rows) + "\n")
+    result.write_text(
+        "opcode,flags,index_esp,sum20\n" + "".join(f"{each.value}\n" for each in outputs)
+    )
+    order = [order_record(1, 0, 0), order_record(2, 0, 20), order_record(3, 20, ROWS)]
+    return Evidence(
+        input_topic="in",
+        inputs=[Read(n, f"I,N,,{row}") for n, row in enumerate(rows)],
+        outputs=outputs,
+        dead=[],
+        order=[json.dumps(each) for each in order],
+        source_file=source,
+        result_file=result,
+    )
+
+
+def judged(evidence: Evidence) -> Report:
+    return judge(evidence, SOURCE, TARGET, [SUM20])
+
+
+def test_a_faultless_run_is_faultless(evidence: Evidence) -> None:
+    report = judged(evidence)
+    assert report.ok
+    assert report.complaints() == []
+    assert (report.rows_in_file, report.rows_in, report.rows_out, report.rows_in_result) == (
+        ROWS, ROWS, ROWS, ROWS,
+    )  # fmt: skip
+
+
+def changed(place: int, old: str, new: str) -> Callable[[list[Read]], None]:
+    def change(rows: list[Read]) -> None:
+        assert old in rows[place].value
+        rows[place] = rows[place]._replace(value=rows[place].value.replace(old, new))
+
+    return change
+
+
+def swap(rows: list[Read]) -> None:
+    rows[10], rows[11] = rows[11], rows[10]
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda rows: rows.pop(10), {"lost": 1}),
+        (lambda rows: rows.pop(), {"lost": 1}),
+        (lambda rows: rows.clear(), {"lost": ROWS}),
+        (lambda rows: rows.insert(12, rows[11]), {"double": 1}),
+        (lambda rows: rows.append(rows[0]), {"double": 1}),
+        (swap, {"disorder": 1}),
+        (lambda rows: rows.append(Read(99, "I,N, 1,1,1,1,1,1.000000", "in:99:0")), {"foreign": 1}),
+        (changed(30, ",420.000000", ",419.000000"), {"wrong_sums": 1}),
+        (changed(30, ",10,", ",11,"), {"wrong_values": 1}),
+        (changed(30, "I,N", "U,N"), {"wrong_values": 1}),
+        (changed(30, ",30,", ",30,7,"), {"wrong_values": 1}),
+        (changed(30, "I,N, 30", "I,N, 29"), {"wrong_values": 1}),
+    ],
+    ids=["removed", "last removed", "all removed", "doubled", "first again at the end", "swapped",
+         "foreign", "sum altered", "value altered", "opcode altered", "column added",
+         "index altered"],
+)  # fmt: skip
+def test_damage_on_the_output_topic(
+    evidence: Evidence, damage: Callable[[list[Read]], None], expected: dict[str, int]
+) -> None:
+    damage(evidence.outputs)
+    evidence.result_file = None
+    report = judged(evidence)
+    found = {kind: report.total(kind) for kind in ("lost", "double", "disorder", "foreign")}
+    found |= {"wrong_sums": report.wrong_sums, "wrong_values": report.wrong_values}
+    assert {kind: count for kind, count in found.items() if count} == expected
+    assert not report.ok
+    assert report.complaints()
+
+
+def test_a_lost_state_shows_in_twenty_sums(evidence: Evidence) -> None:
+    """An engine that took over with empty state writes wrong sums until the window is full."""
+    for number in range(25, 44):
+        total = sum(n + 1 for n in range(25, number + 1))
+        evidence.outputs[number] = evidence.outputs[number]._replace(
+            value=f"I,N, {number},{number + 1},10,20,30,{total:.6f}"
+        )
+    assert judged(evidence).wrong_sums == 19
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda lines: lines.pop(20), Damage(lost=1)),
+        (lambda lines: lines.insert(20, lines[20]), Damage(double=1)),
+        (lambda lines: lines.append("I,N, 5"), Damage(foreign=1)),
+        (lambda lines: lines.insert(5, lines.pop(6)), Damage(disorder=1)),
+    ],
+    ids=["removed", "doubled", "torn", "swapped"],
+)
+def test_damage_in_the_result_file(
+    evidence: Evidence, damage: Callable[[list[str]], None], expected: Damage
+) -> None:
+    assert evidence.result_file is not None
+    lines = evidence.result_file.read_text().splitlines()
+    damage(lines)
+    evidence.result_file.write_text("\n".join(lines))
+    found = judged(evidence).result
+    assert found is not None
+    assert found.first
+    assert Damage(found.lost, found.double, found.disorder, found.foreign) == expected
+
+
+def test_a_row_that_was_never_published_is_lost(evidence: Evidence) -> None:
+    assert evidence.source_file is not None
+    with evidence.source_file.open("a") as file:
+        file.write("51,10,20,30\n")
+    report = judged(evidence)
+    assert report.source == Damage(lost=1, first="lost: ('51', '10', '20', '30')")
+    assert not report.ok
+
+
+def test_bad_rows_must_be_dead_letters(evidence: Evidence) -> None:
+    """A bad row takes no number, adds to no sum, and has to appear as a dead letter."""
+    evidence.source_file = evidence.result_file = None
+    evidence.inputs.append(Read(ROWS, "I,N,,many,10,20,30"))
+    evidence.inputs.append(Read(ROWS + 1, "I,N,,51,10,20,30"))
+    last = output(ROWS)._replace(id=f"in:{ROWS + 1}:0")
+    evidence.outputs.append(last)
+    evidence.order.append(json.dumps(order_record(4, ROWS, ROWS + 2)))
+    assert judged(evidence).dead_letters == Damage(lost=1, first=f"lost: in:{ROWS}:0")
+    evidence.dead.append(Read(0, "I,N,,many,10,20,30", f"in:{ROWS}:0"))
+    assert judged(evidence).ok
+
+
+@pytest.mark.parametrize(
+    ("records", "sentence"),
+    [
+        ([order_record(1, 0, 0), order_record(3, 0, ROWS)], "sequence 3 follows 1"),
+        ([order_record(1, 0, 0), order_record(1, 0, ROWS)], "sequence 1 follows 1"),
+        ([order_record(1, 0, 20), order_record(2, 21, ROWS + 1)], "follows an end at 20"),
+        ([order_record(1, 0, 20), order_record(2, 19, ROWS - 1)], "follows an end at 20"),
+        (
+            [order_record(1, 0, 0), order_record(2, 0, 0, epoch=2), order_record(3, 0, ROWS)],
+            "epoch 1 after 2",
+        ),
+        ([order_record(1, 0, 0), order_record(2, 0, ROWS, epoch=2)], "begins with inputs"),
+        ([order_record(1, 0, 0), order_record(2, 0, ROWS, engine="engine-1")], "two engines"),
+        ([order_record(1, 0, 0, clock=5), order_record(2, 0, ROWS)], "the clock goes back"),
+        ([order_record(1, 0, 0), order_record(2, 0, ROWS, model="n")], "another model"),
+        ([order_record(1, 0, ROWS, outputs=7)], "say 7 outputs"),
+    ],
+    ids=["gap", "repeat", "range left out", "range again", "epoch back", "epoch without take-over",
+         "two engines", "clock", "model", "outputs"],
+)  # fmt: skip
+def test_damage_in_the_order_log(
+    evidence: Evidence, records: list[dict[str, object]], sentence: str
+) -> None:
+    evidence.order = [json.dumps(each) for each in records]
+    assert any(sentence in problem for problem in judged(evidence).order)
+
+
+def test_equal_entries_are_told_apart_by_number() -> None:
+    assert compare(["x", "x"], ["x", "x"]).none
+    assert compare(["x", "x"], ["x"]).lost == 1
+    assert compare(["x", "x"], ["x", "x", "x"]).double == 1
