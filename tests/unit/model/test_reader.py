@@ -49,7 +49,10 @@ def test_a_project_survives_the_way_to_a_worker() -> None:
 def test_a_project_may_stand_in_an_engine() -> None:
     body = xml(IN)
     assert read_project(f"<engine><projects>{body}</projects></engine>") == read_project(body)
-    assert "needs one <project>, has 2" in problems(f"<engine><projects>{body * 2}</projects></engine>")[0]
+    assert (
+        "needs one <project>, has 2"
+        in problems(f"<engine><projects>{body * 2}</projects></engine>")[0]
+    )
     assert problems("<model/>") == ["line 1: <model>: needs one <project>, has 0"]
 
 
@@ -85,7 +88,9 @@ def test_tokens_come_from_the_project_and_from_outside() -> None:
 
 
 def test_what_is_not_used_is_a_warning() -> None:
-    project = read_project(xml(source(SCHEMA, 'shade="blue"')).replace("<project", "<project on='1'"))
+    project = read_project(
+        xml(source(SCHEMA, 'shade="blue"')).replace("<project", "<project on='1'")
+    )
     assert [str(warning) for warning in project.warnings] == [
         "line 1: <project name=\"p\">: attribute 'on' is not used",
         "line 3: <window-source name=\"in\">: attribute 'shade' is not used",
@@ -103,9 +108,7 @@ COMPUTE = (
     '<window-compute name="out"><schema-string>{}</schema-string>'
     "<output>{}</output></window-compute>"
 )
-FUNCTIONAL = (
-    '<window-functional name="out"><schema-string>{}</schema-string>{}</window-functional>'
-)
+FUNCTIONAL = '<window-functional name="out"><schema-string>{}</schema-string>{}</window-functional>'
 KAFKA = (
     "<connectors><connector class='kafka' name='c'><properties>"
     "<property name='type'>{}</property>{}</properties></connector></connectors>"

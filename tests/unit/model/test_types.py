@@ -71,7 +71,9 @@ def test_dates_are_read_as_utc(type_: str, text: str, format_: str, value: int) 
     assert parse_text(type_, text, format_) == value
 
 
-@pytest.mark.parametrize("value", [True, 1.0, "1", 2**31, -(2**31) - 1, pytest.param(10**5000, id="huge")])
+@pytest.mark.parametrize(
+    "value", [True, 1.0, "1", 2**31, -(2**31) - 1, pytest.param(10**5000, id="huge")]
+)
 def test_a_checker_takes_only_its_own_type(value: object) -> None:
     with pytest.raises(ValueError, match="int32"):
         checker("int32")(value)
