@@ -42,19 +42,21 @@ def longest(arrivals: Sequence[float]) -> float | None:
 def after(arrivals: Sequence[float], faults: Iterable[Fault]) -> list[tuple[Fault, float | None]]:
     """Return the longest gap that each fault can have caused, in seconds.
 
-    A gap belongs to a fault when it ends after it, and begins before the next fault and within a
-    minute. None: nothing came after this fault.
+    A gap belongs to the newest fault before its end, when it began at most a minute after it.
+    None: nothing came after this fault, or before the next one.
     """
     ordered = sorted(faults, key=lambda fault: fault.time)
-    ends = [fault.time for fault in ordered][1:] + [float("inf")] * bool(ordered)
+    next_times = [fault.time for fault in ordered][1:] + [float("inf")] * bool(ordered)
     return [
-        (fault, _between(arrivals, fault.time, min(end, fault.time + _WINDOW_S)))
-        for fault, end in zip(ordered, ends, strict=True)
+        (fault, _between(arrivals, fault.time, next_time))
+        for fault, next_time in zip(ordered, next_times, strict=True)
     ]
 
 
 def _between(arrivals: Sequence[float], start: float, end: float) -> float | None:
     gaps = (
-        later - earlier for earlier, later in pairwise(arrivals) if later > start and earlier < end
+        later - earlier
+        for earlier, later in pairwise(arrivals)
+        if start < later <= end and earlier < start + _WINDOW_S
     )
     return max(gaps, default=None)
