@@ -23,6 +23,8 @@ Row = tuple[Value, ...]
 Run = Callable[[Row], Any]
 
 MAX_LENGTH = 10_000
+MAX_NAMED = 30
+"""As many fields are named in a message."""
 MAX_DEPTH = 100
 """A tree is walked by recursion; this keeps it far away from Python's limit."""
 
@@ -138,7 +140,7 @@ class _Builder:
 
     def _field(self, token: Token) -> Expression:
         if token not in self._fields:
-            known = ", ".join(self._fields)
+            known = ", ".join([*self._fields][:MAX_NAMED])
             raise ExpressionError(f"there is no field {str(token)!r}; the input has {known}")
         place, field = self._fields[token]
         return Expression(_kind(field.type), field.name, lambda row: row[place])

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
+MAX_TEXT = 400
+"""Longest text in a message, in characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -56,7 +59,13 @@ class Findings:
 
 
 def _problem(element: etree._Element, reason: str) -> Problem:
-    return Problem(line_of(element), str(element.tag), element.get("name", ""), reason)
+    tag, name, why = str(element.tag), element.get("name", ""), reason
+    return Problem(line_of(element), *(_short(text) for text in (tag, name, why)))
+
+
+def _short(text: str) -> str:
+    """Cut what an author would not read: texts from the XML can be as long as the XML."""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def line_of(element: etree._Element) -> int:

@@ -1,6 +1,7 @@
 """XML to a checked project."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import get_args
@@ -20,6 +21,9 @@ _INDEXES = get_args(Index)
 _PROJECT_ATTRIBUTES = frozenset({"name", "index", "pubsub", "threads", "port"})
 _PROJECT_ELEMENTS = frozenset({"contqueries", "properties", "project-connectors"})
 _QUERY_ATTRIBUTES = frozenset({"name", "index", "trace"})
+MAX_EDGES = 5_000
+"""Lists of sources and targets multiply, so a short text could make any number of edges."""
+
 _EDGE_ATTRIBUTES = frozenset({"source", "target", "role", "slot"})
 
 Elements = dict[str, etree._Element]
@@ -84,6 +88,7 @@ class _Reader:
         self._elements: Elements = {}
         self._indexes: dict[str, str] = {}
         self._edges: list[Edge] = []
+        self._feeds: dict[str, list[str]] = defaultdict(list)
         substitute(project, tokens, findings)
 
     def read(self) -> Project | None:
@@ -157,6 +162,9 @@ class _Reader:
         sources, targets = (element.get(end, "").split() for end in ("source", "target"))
         if not sources or not targets:
             self._findings.refuse(element, "needs a source and a target")
+        if len(self._edges) + len(sources) * len(targets) > MAX_EDGES:
+            self._findings.refuse(element, f"more than {MAX_EDGES} edges")
+            return
         for name in (*sources, *targets):
             if f"{query}/{name}" not in self._elements:
                 self._findings.refuse(element, f"there is no window {name!r} in query {query!r}")
@@ -167,12 +175,13 @@ class _Reader:
     def _add_edge(self, element: etree._Element, source: str, target: str) -> None:
         if source not in self._elements or target not in self._elements:
             return
-        if any(edge.source == source and edge.target == target for edge in self._edges):
+        if source in self._feeds[target]:
             self._findings.refuse(element, f"the edge from {source} to {target} stands twice")
             return
         if _kind(self._elements[target]) == "source":
             self._findings.refuse(element, f"{target} is a source window; no edge leads into it")
             return
+        self._feeds[target].append(source)
         self._edges.append(Edge(source=source, target=target, line=line_of(element)))
 
     def _check_sources(self) -> None:
@@ -181,7 +190,7 @@ class _Reader:
 
     def _check_inputs(self) -> None:
         for path, element in self._elements.items():
-            count = sum(edge.target == path for edge in self._edges)
+            count = len(self._feeds[path])
             if _kind(element) == "source" or _kind(element) not in KINDS:
                 continue
             if count == 0:
@@ -193,7 +202,7 @@ class _Reader:
         """Read windows behind those that feed them, because schemas come from there."""
         result: dict[str, AnyWindow] = {}
         for path in self._order():
-            feeding = [edge.source for edge in self._edges if edge.target == path]
+            feeding = self._feeds[path]
             # What feeds it has problems of its own, or is missing: reported already.
             ready = all(source in result for source in feeding)
             if path in self._indexes and ready and (feeding or self._is_source(path)):
@@ -206,11 +215,12 @@ class _Reader:
         return _kind(self._elements[path]) == "source"
 
     def _order(self) -> list[str]:
-        sorter = TopologicalSorter({path: [] for path in self._elements})
-        for edge in self._edges:
-            sorter.add(edge.target, edge.source)
         try:
-            return list(sorter.static_order())
+            return list(
+                TopologicalSorter(
+                    {path: self._feeds[path] for path in self._elements}
+                ).static_order()
+            )
         except CycleError as error:
             cycle: list[str] = error.args[1]
             self._findings.refuse(self._elements[cycle[0]], f"a cycle: {' -> '.join(cycle)}")

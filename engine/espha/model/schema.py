@@ -1,6 +1,7 @@
 """Schemas: `<schema>` in either spelling to fields."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
@@ -72,8 +73,8 @@ def _checked(
     result = [field for field in fields if field is not None]
     if len(result) < len(fields):
         return None
-    names = [field.name for field in result]
-    doubles = sorted({name for name in names if names.count(name) > 1})
+    counts = Counter(field.name for field in result)
+    doubles = sorted(name for name, count in counts.items() if count > 1)
     if doubles:
         findings.refuse(element, f"field {', '.join(doubles)} stands twice in the schema")
         return None

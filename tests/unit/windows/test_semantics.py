@@ -213,7 +213,7 @@ def test_functional_passes_fields_on_by_name() -> None:
     play(Kernel(behind("id*:int64,y:int64,x:int64", window)), [("I 1,2,3", "I 3,1")])
 
 
-NAMES = "n nmiss min max sum mean std var css uss stderr cv".split()
+NAMES = ["n", "nmiss", "min", "max", "sum", "mean", "std", "var", "css", "uss", "stderr", "cv"]
 
 
 def summary(length: int, type_: str = "int64", schema_of_counts: str = "int64") -> Kernel:

@@ -85,7 +85,8 @@ def test_a_refused_event_leaves_no_trace(events: list[Event]) -> None:
 @given(st.lists(trades, max_size=30))
 def test_what_leaves_is_a_history_of_rows(events: list[Event]) -> None:
     """Replaying what the last window published gives exactly the rows that it holds."""
-    kernel, rows_seen = Kernel(TRADES_PROJECT), {}
+    kernel = Kernel(TRADES_PROJECT)
+    rows_seen: dict[Any, Any] = {}
     for result in run(kernel, "q/trade", events):
         for path, event in result if isinstance(result, list) else []:
             if path != "q/kept":
