@@ -1,0 +1,220 @@
+"""Adapters as processes on real Kafka and ZooKeeper, killed while they work."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import uuid
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from espha.adapters.config import InputConfig
+from espha.adapters.input import read_back
+from espha.adapters.source import Position
+from espha.checker.damage import compare
+from espha.checker.watch import read_all
+from espha.model import read_project
+from espha.model.topics import TopicPlan, topic_plan
+from espha.runtime.log import last_record
+from espha.runtime.writer import FencedWriter, Record
+from support.replicas import Replica, active_of
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
+HEADER = "Record_Counter,MemoryUsed,MemoryFree,epoch"
+
+
+class Site:
+    """Topics, a folder, and adapters that work on them."""
+
+    def __init__(self, kafka: Kafka, zookeeper: ZooKeeper, folder: Path) -> None:
+        self.kafka, self.folder = kafka, folder
+        name = f"a{uuid.uuid4().hex[:8]}"
+        self.plan: TopicPlan = topic_plan(read_project(MODEL.read_bytes()), name)
+        kafka.make_topics(*self.plan.all())
+        self.input_topic = self.plan.inputs["cq/memory"]
+        self.output_topic = self.plan.outputs["cq/outbound"]
+        self._environment = {
+            "ESPHA_BOOTSTRAP": kafka.bootstrap,
+            "ESPHA_ZOOKEEPER": zookeeper.connect,
+            "ESPHA_ROOT": f"/ESP/test/{name}/adapters/memory",
+            "ESPHA_MODEL": str(MODEL),
+            "ESPHA_PREFIX": name,
+            "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
+        }
+        self.replicas: list[Replica] = []
+
+    def start(self, name: str, direction: str, config: Mapping[str, object]) -> Replica:
+        """Start one adapter under its supervisor."""
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps(config))
+        election = [] if direction == "input" else ["--no-election"]
+        arguments = [*election, "--", "adapter", direction, "--config", str(path)]
+        replica = Replica(name, self.folder, arguments, self._environment)
+        self.replicas.append(replica)
+        replica.start()
+        return replica
+
+    def start_input_pair(self, file: Path) -> None:
+        """Start two input adapters on one file, and wait for an active and a standby one."""
+        for number in range(2):
+            self.start(f"memory-{number}", "input", input_config(file))
+        wait_until(
+            lambda: (
+                len(active_of(self.replicas)) == 1
+                and all(replica.status().get("in_step") for replica in self.replicas)
+            ),
+            60,
+            "one input adapter active, the other one standby",
+        )
+
+    def published(self) -> list[str]:
+        """Return the committed input records."""
+        return [each.value for each in read_all(self.kafka.bootstrap, self.input_topic)]
+
+    def stop(self) -> None:
+        """End all adapters."""
+        for replica in self.replicas:
+            replica.stop()
+
+
+def input_config(file: Path) -> dict[str, object]:
+    return {
+        "name": "memory",
+        "window": "cq/memory",
+        "file": {
+            "path": str(file),
+            "growing": True,
+            "headerLines": 1,
+            "noAutogenField": True,
+            "addOpcode": True,
+            "addFlags": True,
+        },
+    }
+
+
+@pytest.fixture
+def site(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Site]:
+    """Empty topics; adapters of the test end with it."""
+    made = Site(kafka, zookeeper, tmp_path)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_no_row_is_lost_or_double_when_the_active_input_adapter_is_killed(
+    site: Site, tmp_path: Path
+) -> None:
+    """The file grows all the while; the active process is killed three times."""
+    source = tmp_path / "in.csv"
+    source.write_text(f"{HEADER}\n")
+    site.start_input_pair(source)
+    written = 0
+    for kill in range(4):
+        if kill:
+            active_of(site.replicas)[0].kill_child()
+        with source.open("a") as file:
+            for number in range(written, written + 500):
+                file.write(f"{number},1,2,3\n")
+                file.flush()
+        written += 500
+        last = f"I,N,,{written - 1},"
+        wait_until(lambda: len(active_of(site.replicas)) == 1, 30, "an active input adapter")
+        wait_until(partial(at_row, site, last), 30, "the last row")
+    expected = [f"I,N,,{number},1,2,3" for number in range(written)]
+    damage = compare(expected, site.published())
+    assert damage.none, damage.first
+
+
+def at_row(site: Site, start: str) -> bool:
+    return tail(site).startswith(start)
+
+
+def tail(site: Site) -> str:
+    last = last_record(site.kafka.bootstrap, site.input_topic)
+    return last.value().decode() if last else ""
+
+
+def test_bad_rows_pass_and_do_not_stop_the_adapter(site: Site, tmp_path: Path) -> None:
+    """Wrong types and wrong column counts are the engine's to refuse."""
+    source = tmp_path / "in.csv"
+    source.write_text(f'{HEADER}\nmany,1,2,3\n1,2\n"a,b",1,2,3,4\n5,6,7,8\n')
+    site.start("memory-0", "input", input_config(source))
+    wait_until(lambda: tail(site) == "I,N,,5,6,7,8", 60, "the last row")
+    assert site.published() == ["I,N,,many,1,2,3", "I,N,,1,2", 'I,N,,"a,b",1,2,3,4', "I,N,,5,6,7,8"]
+
+
+def test_the_position_is_found_behind_the_records_of_others(site: Site, tmp_path: Path) -> None:
+    """Several adapters may write to one topic; each one finds its own last position."""
+    writer = FencedWriter(site.kafka.bootstrap, f"test-{uuid.uuid4().hex}")
+    writer.fence()
+    mine = Position("memory", "old name", 2, 17, 400, "mark")
+    other = Position("other", "x")
+    headers = [(("espha-source", position.to_header()),) for position in (mine, *[other] * 300)]
+    writer.commit(Record(site.input_topic, b"x", header) for header in headers)
+    writer.commit([Record(site.input_topic, b"y")])
+    config = InputConfig.model_validate(input_config(tmp_path / "in.csv"))
+    found = read_back(site.kafka.bootstrap, site.input_topic, config)
+    assert found == Position("memory", str(tmp_path / "in.csv"), 2, 17, 400, "mark")
+
+
+def test_the_result_file_is_exact_although_the_output_adapter_is_killed(
+    site: Site, tmp_path: Path
+) -> None:
+    """SIGKILL at random moments while the adapter writes; aborted records never show."""
+    result = tmp_path / "out.csv"
+    file = {"path": str(result), "header": "full"}
+    config = {"name": "result", "window": "cq/outbound", "file": file}
+    adapter = site.start("result", "output", config)
+    writer = FencedWriter(site.kafka.bootstrap, f"test-{uuid.uuid4().hex}")
+    writer.fence()
+    chance, expected = random.Random(3), []
+    wait_until(lambda: adapter.is_in("active"), 60, "the output adapter is active")
+    for kill in range(6):
+        for batch in range(30):
+            texts = [f"I,N, {kill},{batch},{number}" for number in range(chance.randint(1, 30))]
+            writer.commit(Record(site.output_topic, text.encode()) for text in texts)
+            expected += texts
+            if batch == 20:
+                pid = child_of(adapter)
+                os.kill(pid, signal.SIGKILL)
+    child_of(adapter, but=pid)
+    wait_until(lambda: len(lines_of(result)) > len(expected), 60, "every record is in the file")
+    assert (
+        lines_of(result)[0]
+        == "opcode,flags,index_esp,Record_Counter,MemoryUsed,MemoryFree,epoch,sum20"
+    )
+    damage = compare(expected, lines_of(result)[1:])
+    assert damage.none, damage.first
+    assert adapter.status()["restarts"] >= 3
+
+
+def child_of(adapter: Replica, but: int = 0) -> int:
+    """Return the process id of the adapter's child, waiting for one other than `but`."""
+    children: list[int] = []
+
+    def found() -> bool:
+        with contextlib.suppress(LookupError):
+            children.append(adapter.child())
+        return bool(children) and children[-1] != but
+
+    wait_until(found, 60, "the adapter's process runs again")
+    return children[-1]
+
+
+def test_a_wrong_configuration_is_said_in_the_status(site: Site, tmp_path: Path) -> None:
+    file = {"path": str(tmp_path / "out.csv")}
+    replica = site.start("result", "output", {"name": "r", "window": "cq/none", "file": file})
+    wait_until(lambda: "cq/none" in str(replica.status().get("message")), 60, "the sentence")
+    assert "there are: cq/outbound" in replica.status()["message"]
