@@ -16,7 +16,7 @@ demo: cluster images ## a highly available deployment on real input, two failove
 	@$(PYTHON) -m dev.demo
 
 demo-clean: venv ## delete what the demo made; the cluster stays
-	@$(PYTHON) -m dev.demo clean
+	@$(PYTHON) -m dev.clean
 
 cluster: venv ## bring up the local Kubernetes cluster (seconds if it is there)
 	@$(PYTHON) -m dev.cluster up

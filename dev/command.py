@@ -33,7 +33,18 @@ def run(
             the end of its output.
     """
     try:
-        done = _start(command, env, cwd, stdin, timeout, subprocess.STDOUT)
+        done = subprocess.run(
+            [str(part) for part in command],
+            env={**os.environ, **(env or {})},
+            cwd=cwd,
+            input=stdin or "",
+            timeout=timeout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     except FileNotFoundError:
         raise Failure(f"the program {command[0]} is missing on this machine") from None
     except subprocess.TimeoutExpired:
@@ -47,7 +58,16 @@ def run(
 def answer(*command: Argument, timeout: float = 60) -> str | None:
     """Returns the standard output of a question that may fail: then, or too late, None."""
     try:
-        done = _start(command, None, None, None, timeout, subprocess.DEVNULL)
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            timeout=timeout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     except (FileNotFoundError, PermissionError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
@@ -67,27 +87,3 @@ def shown(command: Sequence[Argument]) -> str:
     """Returns a command as a line for people, cut after 160 characters."""
     text = " ".join(str(part) for part in command)
     return text if len(text) <= 160 else text[:157] + "…"
-
-
-def _start(
-    command: Sequence[Argument],
-    env: Mapping[str, str] | None,
-    cwd: Path | None,
-    stdin: str | None,
-    timeout: float | None,
-    stderr: int,
-) -> subprocess.CompletedProcess[str]:
-    source = {"stdin": subprocess.DEVNULL} if stdin is None else {}
-    return subprocess.run(
-        [str(part) for part in command],
-        env={**os.environ, **(env or {})},
-        cwd=cwd,
-        input=stdin,
-        timeout=timeout,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-        check=False,
-        errors="replace",
-        **source,  # type: ignore[call-overload]
-    )

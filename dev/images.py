@@ -82,9 +82,9 @@ def _dependencies(name: str) -> str:
     folder, below = IMAGES / "python", base.image()
     libraries = jars.directory(name) if name in jars.PROFILES else None
     arguments = {"BASE_IMAGE": below, "JRE_PACKAGE": JRE_PACKAGE if libraries else ""}
-    ingredients = [repr(_wanted(name)), cache.ROOT / "requirements.lock", folder, PYTHON]
-    ingredients += [libraries / jars.STAMP] if libraries else []
-    label = cache.digest(*ingredients, *arguments.values(), docker.image_id(below))
+    stamps = [libraries / jars.STAMP] if libraries else []
+    wheels = (repr(_wanted(name)), cache.ROOT / "requirements.lock", PYTHON)
+    label = cache.digest(folder, *wheels, *stamps, *arguments.values(), docker.image_id(below))
     result = f"espha/{name}-dependencies:{label}"
     if docker.has(result, label):
         return result

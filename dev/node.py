@@ -146,7 +146,7 @@ def _component_context(component: str, context: Path, program: Path, base_image:
         context.mkdir()
         text = (
             f"ARG BASE_IMAGE\nFROM {below}\nCOPY {component} /usr/local/bin/{component}\n"
-            f'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n'
+            f"ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
             f'ENTRYPOINT ["/usr/local/bin/{component}"]\n'
         )
         (context / "Containerfile").write_text(text)

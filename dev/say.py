@@ -10,7 +10,7 @@ HEARTBEAT_SECONDS = 30.0
 _began = time.monotonic()
 
 
-class Failure(Exception):
+class Failure(Exception):  # noqa: N818  (it is not always an error: often something to do)
     """Something the user has to know; the text is a sentence with what to do about it."""
 
 

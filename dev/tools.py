@@ -98,7 +98,7 @@ def main() -> None:
     own = binaries() / arguments[0]
     if not own.exists():
         raise Failure(f"{arguments[0]} is not there yet; `make cluster` brings it")
-    os.execve(own, arguments, {**os.environ, **environment()})
+    os.execve(own, arguments, {**os.environ, **environment()})  # noqa: S606  (no shell is what is wanted)
 
 
 if __name__ == "__main__":
