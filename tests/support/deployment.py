@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Message
-from espha.model.topics import topic_plan
 
 from espha.model import read_project
+from espha.model.topics import topic_plan
 from espha.runtime.log import Offsets, read_range
 from espha.runtime.writer import FencedWriter, Record
 from support.replicas import Replica, active_of
@@ -51,7 +51,7 @@ class Deployment:
             engine.start()
         self.wait_in_step()
 
-    def wait_in_step(self, timeout: float = 90) -> None:
+    def wait_in_step(self, timeout: float = 240) -> None:
         """Wait until every engine is in step and exactly one of them is active."""
         wait_until(
             lambda: (

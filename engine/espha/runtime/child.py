@@ -56,7 +56,8 @@ class Child:
     def _listen(self, read_end: int, on_status: Callable[[Status], None]) -> None:
         with os.fdopen(read_end, "rb") as lines:
             for line in lines:
-                on_status(json.loads(line))
+                with contextlib.suppress(ValueError):  # cut off by a kill
+                    on_status(json.loads(line))
 
     def _wait(self, on_exit: Callable[[int], None]) -> None:
         on_exit(self._process.wait())

@@ -4,7 +4,6 @@ import ctypes
 import json
 import os
 import signal
-import sys
 import threading
 from typing import Any
 
@@ -68,7 +67,8 @@ class Control:
                 self._send()
 
     def _read_roles(self) -> None:
-        for line in sys.stdin.buffer.raw:  # type: ignore[attr-defined]  # typed as a buffer
+        # Unbuffered: a thread that waits in a buffered read crashes Python's own shutdown.
+        for line in open(0, "rb", buffering=0, closefd=False):  # noqa: PTH123, SIM115 - a number
             if json.loads(line).get("role") == "active":
                 self._active.set()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end

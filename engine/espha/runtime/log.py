@@ -1,8 +1,10 @@
 """Reading one-partition topics exactly: committed records only, from a known offset to the end."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import structlog
 from confluent_kafka import (
     Consumer,
     IsolationLevel,
@@ -28,8 +30,22 @@ CLIENT_TUNING = {
     "log_level": 4,  # warnings
 }
 
-_REQUEST_TIMEOUT_S = 10.0
+_REQUEST_TIMEOUT_S = 2.0
+_ANSWER_TIMEOUT_S = 30.0
+_PASSING = frozenset(
+    {
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._WAIT_COORD,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+"""What a broker's death looks like from here: it passes."""
 _STEP_BACK = 64
+_LOG = structlog.get_logger()
 
 
 class LogError(Exception):
@@ -62,24 +78,26 @@ def reader(bootstrap: str, topics: dict[str, int]) -> Consumer:
 
 
 def check(message: Message) -> bool:
-    """Tell a record (True) from a harmless event (False).
+    """Tell a record (True) from an event that passes by itself (False).
+
+    The client reports a lost broker or a moving leader here, and goes on by itself.
 
     Raises:
-        LogError: the offset asked for no longer exists, or the topic is unknown.
+        LogError: the offset asked for no longer exists, or the client can never go on.
     """
     error = message.error()
     if error is None:
         return True
-    if error.code() == KafkaError._PARTITION_EOF or error.retriable():
-        return False
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise LogError(
             f"topic {message.topic()}: offset {message.offset()} is gone (retention is shorter "
             "than what this reader needs)"
         )
-    if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
-        return False
-    raise LogError(f"topic {message.topic()}: {error.str()}")
+    if error.fatal():
+        raise LogError(f"topic {message.topic()}: {error.str()}")
+    if error.code() != KafkaError._PARTITION_EOF:
+        _LOG.warning("reader", topic=message.topic(), error=error.str())
+    return False
 
 
 class Offsets:
@@ -97,16 +115,22 @@ class Offsets:
         return self._ask(topic, OffsetSpec.latest())
 
     def _ask(self, topic: str, spec: OffsetSpec) -> int:
-        partition = TopicPartition(topic, PARTITION)
+        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
+        while True:
+            try:
+                return self._ask_once(TopicPartition(topic, PARTITION), spec)
+            except KafkaException as error:
+                cause: KafkaError = error.args[0]
+                if cause.code() not in _PASSING or time.monotonic() > deadline:
+                    raise LogError(f"topic {topic}: {cause.str()}") from None
+
+    def _ask_once(self, partition: TopicPartition, spec: OffsetSpec) -> int:
         futures = self._admin.list_offsets(
             {partition: spec},
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=_REQUEST_TIMEOUT_S,
         )
-        try:
-            return int(futures[partition].result(_REQUEST_TIMEOUT_S).offset)
-        except KafkaException as error:
-            raise LogError(f"topic {topic}: {error.args[0].str()}") from None
+        return int(futures[partition].result().offset)
 
 
 def end_offset(bootstrap: str, topic: str) -> int:
@@ -130,9 +154,9 @@ def read_range(bootstrap: str, topic: str, start: int, end: int) -> Iterator[Mes
         return
     with open_reader(bootstrap, {topic: start}) as consumer:
         while True:
-            message = consumer.poll(_REQUEST_TIMEOUT_S)
+            message = consumer.poll(_ANSWER_TIMEOUT_S)
             if message is None:
-                raise LogError(f"topic {topic}: no answer in {_REQUEST_TIMEOUT_S:.0f} s")
+                raise LogError(f"topic {topic}: no answer in {_ANSWER_TIMEOUT_S:.0f} s")
             if check(message):
                 if message.offset() < end:
                     yield message
