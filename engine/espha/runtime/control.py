@@ -68,7 +68,7 @@ class Control:
 
     def _read_roles(self) -> None:
         # Unbuffered: a thread that waits in a buffered read crashes Python's own shutdown.
-        for line in open(0, "rb", buffering=0, closefd=False):  # noqa: PTH123, SIM115 - a number
+        for line in open(0, "rb", buffering=0, closefd=False):  # noqa: SIM115 - a number
             if json.loads(line).get("role") == "active":
                 self._active.set()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end
