@@ -92,6 +92,15 @@ def _build(tag: str) -> None:
         with step("loading them into the node image"):
             command.run("docker", "save", "-o", path / "images.tar", *tags)
             _preload(bare, path / "images.tar", tag)
+    _remove_older(tag)
+
+
+def _remove_older(tag: str) -> None:
+    """Removes node images of earlier recipes; Docker keeps the one that a cluster runs on."""
+    listed = command.answer("docker", "images", "--format", "{{.Repository}}:{{.Tag}}") or ""
+    for name in listed.split():
+        if is_built(name) and name != tag:
+            command.answer("docker", "rmi", name)
 
 
 def _programs() -> dict[str, Path]:
