@@ -23,11 +23,16 @@ if [ -n "$missing" ]; then
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 || fail \
         "missing on this machine:$missing; install them (as root on Debian: apt-get install$missing)"
     say "installing$missing"
-    apt-get update -qq >/dev/null
+    log=$(mktemp)
     # the list has no spaces inside its words
     # shellcheck disable=SC2086
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+    if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
         fail "apt-get could not install$missing; see above"
+    fi
+    rm -f "$log"
 fi
 
 python=${PYTHON:-python3}
