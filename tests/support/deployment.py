@@ -62,12 +62,12 @@ class Deployment:
             f"engines of {self.name} in step, one active",
         )
 
-    def active(self, timeout: float = 30) -> Replica:
+    def active(self, timeout: float = 120) -> Replica:
         """Return the active engine, waiting for one."""
         wait_until(lambda: len(active_of(self.engines)) == 1, timeout, "one active engine")
         return active_of(self.engines)[0]
 
-    def active_but(self, old: Replica, timeout: float = 30) -> Replica:
+    def active_but(self, old: Replica, timeout: float = 120) -> Replica:
         """Return an active engine other than `old`, waiting for one."""
         others = [engine for engine in self.engines if engine is not old]
         wait_until(lambda: bool(active_of(others)), timeout, f"one takes over from {old.name}")

@@ -17,7 +17,8 @@ _FENCED = frozenset(
 )
 _COMMIT_TIMEOUT_S = 30.0
 _FENCE_TIMEOUT_S = 30.0
-_TRANSACTION_TIMEOUT_MS = 15_000  # brokers abort what a dead holder without successor left open
+# How long a commit may take while brokers are away. A successor does not wait for it: it fences.
+_TRANSACTION_TIMEOUT_MS = 60_000
 
 
 class WriterFailed(Exception):  # noqa: N818 - it names a state, as `Fenced` does
