@@ -24,6 +24,7 @@ OUTPUT_POD = "demo-output-result-0"
 CHECKER = "demo-checker"
 PYTHON = "python3"
 ENOUGH_ROWS = 100
+POLL_SECONDS = 1.0  # each look is a kubectl process, and two cores have other work
 FAULTS = "/data/faults.txt"
 MARK = "espha.dev/demo"
 
@@ -76,7 +77,7 @@ def wait(what: str, condition: Callable[[], bool], timeout: float) -> None:
         while not condition():
             if time.monotonic() > end:
                 raise Failure(f"{what}: not within {timeout:.0f} s\n{overview()}")
-            time.sleep(0.2)
+            time.sleep(POLL_SECONDS)
 
 
 def overview() -> str:
