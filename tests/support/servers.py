@@ -194,8 +194,8 @@ class Kafka:
             "transaction.state.log.min.isr": min(2, internal),
             "transaction.state.log.num.partitions": 4,
             "offsets.topic.num.partitions": 1,
-            "broker.session.timeout.ms": 1000,
-            "broker.heartbeat.interval.ms": 200,
+            "broker.session.timeout.ms": 3000,
+            "broker.heartbeat.interval.ms": 500,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
 

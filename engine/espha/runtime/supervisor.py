@@ -25,7 +25,7 @@ _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 60.0
 _FIRST_WORD_S = 60.0
-_SILENT_S = 5.0
+_SILENT_S = 10.0
 """A child reports every second; one that is silent for so long is frozen, and is killed."""
 _LOG = structlog.get_logger()
 

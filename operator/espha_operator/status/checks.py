@@ -107,7 +107,11 @@ def replicas_in_step(facts: Facts) -> Verdict:
     """Every engine has the state that the order log stands for."""
     if not facts.exists("engine"):
         return _not_started(facts)
-    behind = [f"{one.name} ({one.state})" for one in facts.engines if not one.in_step]
+    behind = [
+        f"{one.name} ({one.state}{': ' + one.message if one.message else ''})"
+        for one in facts.engines
+        if not one.in_step
+    ]
     if behind:
         return Verdict(False, "Behind", f"Not in step: {', '.join(behind)}.")
     wanted = facts.deployment.spec.engines.replicas

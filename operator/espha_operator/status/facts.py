@@ -26,13 +26,14 @@ class SetFacts:
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What an engine's supervisor says of it."""
+    """What an engine's supervisor says of it; `message` is why it is not in step, if it knows."""
 
     name: str
     state: str
     in_step: bool
     sequence: int = 0
     epoch: int = 0
+    message: str = ""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,12 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "Behind",
         "demo-engine-2 (replaying)",
     ),
+    "an engine says what it lacks": (
+        "ReplicasInStep",
+        {"engines": (*ENGINES[:2], EngineFacts("e2", "failed", False, message="offset 5 is gone"))},
+        "Behind",
+        "e2 (failed: offset 5 is gone)",
+    ),
     "an engine is silent": ("ReplicasInStep", {"engines": ENGINES[:2]}, "NoAnswer", "2 of 3"),
     "an adapter is missing": (
         "AdaptersReady",
