@@ -31,8 +31,8 @@ class TopicKeeper:
 
     def __init__(self, bootstrap: str) -> None:
         """Connects at the first call."""
-        settings = {"bootstrap.servers": bootstrap, "client.id": "espha-operator"}
-        self._admin = AdminClient(settings, logger=_LOG)
+        self._settings = {"bootstrap.servers": bootstrap, "client.id": "espha-operator"}
+        self._admin = AdminClient(self._settings, logger=_LOG)
 
     def ensure(self, deployment: Deployment, names: Iterable[str]) -> TopicFacts:
         """Makes the topics that do not exist; says how the others are. Blocks for seconds.
@@ -45,6 +45,8 @@ class TopicKeeper:
         try:
             return self._ensure(deployment, list(names))
         except KafkaException as error:
+            # Seen: a client that had lost every broker never found the new ones at their names.
+            self._admin = AdminClient(self._settings, logger=_LOG)
             return TopicFacts(error=f"Kafka at {deployment.bootstrap}: {error.args[0].str()}")
 
     def _ensure(self, deployment: Deployment, names: list[str]) -> TopicFacts:
