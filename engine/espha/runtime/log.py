@@ -93,7 +93,8 @@ class Offsets:
     """Asks brokers for a topic's first offset and last stable offset, on a kept connection."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({**CLIENT_TUNING, "bootstrap.servers": bootstrap})
+        self._settings = {**CLIENT_TUNING, "bootstrap.servers": bootstrap}
+        self._admin = AdminClient(self._settings)
 
     def first(self, topic: str) -> int:
         """Return the offset of the oldest record that the topic still holds."""
@@ -104,7 +105,8 @@ class Offsets:
         return self._ask(topic, OffsetSpec.latest())
 
     def _ask(self, topic: str, spec: OffsetSpec) -> int:
-        # A broker's death shows here in a dozen ways, and all of them pass.
+        # A broker's death shows here in a dozen ways, and all of them pass, but not for a client
+        # that holds an old leader epoch: each attempt has a new one.
         deadline = time.monotonic() + _ANSWER_TIMEOUT_S
         while True:
             try:
@@ -113,6 +115,7 @@ class Offsets:
                 if time.monotonic() > deadline:
                     raise LogError(f"topic {topic}: {error.args[0].str()}") from None
                 time.sleep(_ASK_AGAIN_S)
+                self._admin = AdminClient(self._settings)
 
     def _ask_once(self, partition: TopicPartition, spec: OffsetSpec) -> int:
         futures = self._admin.list_offsets(
