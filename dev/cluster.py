@@ -72,7 +72,9 @@ def _ready() -> bool:
             line(f"the cluster is not ready after {READY_SECONDS} s: it is made anew")
             return False
         time.sleep(0.5)
-    return True
+    # without names nothing in the cluster finds anything, and after a restart they come last
+    names = ("-n", "kube-system", "rollout", "status", "deployment/coredns")
+    return command.works(*ask, *names, "--timeout=120s", timeout=130)
 
 
 _READY_CONDITION = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'

@@ -17,8 +17,10 @@ def need(program: str, *packages: str) -> None:
     Raises:
         Failure: it is missing and this user or this system cannot install it.
     """
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"])
-    os.environ["PATH"] = path
+    # a plain user's PATH often lacks these, and a daemon lies there
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path += [each for each in ("/usr/local/sbin", "/usr/sbin", "/sbin") if each not in path]
+    os.environ["PATH"] = os.pathsep.join(path)
     if command.found(program):
         return
     wanted = " ".join(packages)
