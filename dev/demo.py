@@ -256,8 +256,7 @@ def kill(name: str, how: Callable[[str], float]) -> None:
     before = rows_written()
     moment = how(active)
     line(f"{name}: {active}")
-    note = f"{moment:.3f} {name}"
-    kubectl("exec", CHECKER, "--", PYTHON, "-c", NOTE_FAULT, FAULTS, note)
+    note(f"{moment:.3f} {name}")
 
     def recovered() -> bool:
         now = status()
@@ -270,6 +269,17 @@ def kill(name: str, how: Callable[[str], float]) -> None:
 
     wait("another engine leads, and all are in step again", recovered, 240)
     line(f"active: {status().get('active')} (before: {active})")
+
+
+def note(fault: str) -> None:
+    """Tells the checker what was done on purpose.
+
+    Raises:
+        Failure: the checker has ended; with its last words.
+    """
+    if phase(CHECKER) != "Running":
+        raise Failure(f"the checker ended too early:\n{kubectl('logs', CHECKER)}")
+    kubectl("exec", CHECKER, "--", PYTHON, "-c", NOTE_FAULT, FAULTS, fault)
 
 
 def delete_active(pod: str) -> float:
