@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -18,13 +18,20 @@ pytestmark = pytest.mark.component
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 
 
+Deploy = Callable[[int], Deployment]
+
+
 @pytest.fixture
-def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
-    """The sample model on three engines, ready."""
+def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
+    """Start the sample model on so many engines; they are in step, and end with the test."""
     made = Deployment(kafka, zookeeper, tmp_path)
+
+    def start(engines: int) -> Deployment:
+        made.start(engines)
+        return made
+
     try:
-        made.start()
-        yield made
+        yield start
     finally:
         made.stop()
 
@@ -85,8 +92,9 @@ def wait_for_rows(deployment: Deployment, rows: int) -> None:
     )
 
 
-def test_kills_lose_and_double_nothing(deployment: Deployment) -> None:
+def test_kills_lose_and_double_nothing(deploy: Deploy) -> None:
     """Engine processes, supervisors and a standby die under load; the output is exact."""
+    deployment = deploy(3)
     feeder = Feeder(deployment, rate=50)
     chance = random.Random(7)
     for fault in ("child", "child", "supervisor", "child and next", "frozen child", "zombie"):
@@ -121,8 +129,9 @@ def test_kills_lose_and_double_nothing(deployment: Deployment) -> None:
     assert deployment.order_records()[-1]["epoch"] >= 6
 
 
-def test_all_engines_at_once(deployment: Deployment) -> None:
+def test_all_engines_at_once(deploy: Deploy) -> None:
     """When every engine dies together, they rebuild from the log and go on where it ends."""
+    deployment = deploy(2)
     deployment.publish(SOURCE, [row(number) for number in range(100)])
     wait_for_rows(deployment, 100)
     for engine in deployment.engines:
@@ -137,8 +146,9 @@ def test_all_engines_at_once(deployment: Deployment) -> None:
     check_order_log(deployment)
 
 
-def test_bad_records_become_dead_letters(deployment: Deployment) -> None:
+def test_bad_records_become_dead_letters(deploy: Deploy) -> None:
     """A row of the wrong type is set aside with its place and a reason; the others flow on."""
+    deployment = deploy(1)
     bad = ["I,N,,x,1,2,3", "I,N,,1", "Q,N,,1,2,3,4", ""]
     deployment.publish(SOURCE, [row(0), *bad, row(1)])
     wait_for_rows(deployment, 2)
