@@ -49,6 +49,7 @@ with open(sys.argv[1], "a") as file:
 def main() -> None:
     """Runs the demo from its beginning; what an earlier one left is removed."""
     began = time.monotonic()
+    earlier()  # refuse somebody else's namespace before anything is touched
     install()
     clean()
     deploy()
@@ -108,20 +109,26 @@ def install() -> None:
             tools.kubectl("-n", SYSTEM, "rollout", "status", "deployment", "--timeout", "3m")
 
 
-def clean() -> None:
-    """Removes what an earlier demo left, and makes the namespace.
+def earlier() -> bool:
+    """Says whether an earlier demo is there.
 
     Raises:
         Failure: a namespace of this name belongs to somebody else.
     """
     found = tools.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
-    if found.strip():
-        labels = json.loads(found)["metadata"].get("labels", {})
-        if MARK not in labels:
-            raise Failure(
-                f"the namespace {NAMESPACE} exists and is not of an earlier demo; "
-                "set ESPHA_DEMO_NAMESPACE to another name"
-            )
+    if not found.strip():
+        return False
+    if MARK not in json.loads(found)["metadata"].get("labels", {}):
+        raise Failure(
+            f"the namespace {NAMESPACE} exists and is not of an earlier demo; "
+            "set ESPHA_DEMO_NAMESPACE to another name"
+        )
+    return True
+
+
+def clean() -> None:
+    """Removes what an earlier demo left, and makes the namespace."""
+    if earlier():
         with step("removing the earlier demo"):
             kubectl("delete", "espha", "--all", "--timeout", "3m")
             tools.kubectl("delete", "namespace", NAMESPACE, "--timeout", "3m")
