@@ -83,6 +83,9 @@ class BatchJob:
         )
         self._schema = self._output_schema()
         self._kernel = worker.run_batches(self._model, self._arrow_schema())
+        # Columns belong to no data frame: made once, since each costs calls into the JVM.
+        self._decoded = self._decoded_columns()
+        self._text = self._text_column()
 
     def run(self, batches: list[Batch]) -> list[Result]:
         """Run batches one after the other; return their results in the same order.
@@ -129,25 +132,24 @@ class BatchJob:
 
     def _plan_job(self, rows: pa.Table) -> DataFrame:
         frame = self._session.createDataFrame(rows)
+        done = frame.coalesce(1).select(*self._decoded).mapInArrow(self._kernel, self._schema)
+        return done.select(*self._text)
+
+    def _decoded_columns(self) -> list[Column]:
         decoded = [
             sf.when(sf.col("source") == index, codec.decode(window, sf.col("value"))).alias(
                 f"s{index}"
             )
             for index, window in enumerate(self._sources)
         ]
-        done = (
-            frame.coalesce(1)
-            .select("row", "source", "value", *decoded)
-            .mapInArrow(self._kernel, self._schema)
-        )
-        return done.select("row", "ordinal", "kind", self._text().alias("text"))
+        return [sf.col("row"), sf.col("source"), sf.col("value"), *decoded]
 
-    def _text(self) -> Column:
+    def _text_column(self) -> list[Column]:
         text = sf.col("text")
         for index, window in enumerate(self._outputs):
             encoded = codec.encode(window, sf.col(f"w{index}"))
             text = sf.when(sf.col("kind") == index, encoded).otherwise(text)
-        return text
+        return [sf.col("row"), sf.col("ordinal"), sf.col("kind"), text.alias("text")]
 
     def _output(self, entry: Input | None, ordinal: int, kind: int, text: str) -> Output:
         if entry is None:
