@@ -53,30 +53,47 @@ def record_format(window: Window, direction: str) -> str:
     return "json" if kind == "json" else "csv"
 
 
-def decode(window: Window, value: Column) -> Column:
-    """Return the struct `opcode, flags, f0 …, bad` of an input record's text."""
+def parse(window: Window, value: Column) -> Column:
+    """Return the struct `opcode, flags, <fields>, bad` of an input record's text.
+
+    Dates that the connector's dateformat describes are still text: `read_dates` comes next, on
+    the column that this one became, so that the text is parsed once and not once a field.
+    """
     date_format = _property(window, "pub", "dateformat")
+    columns = [("opcode", "string"), ("flags", "string")]
+    columns += [(field.name, _read_type(field, date_format)) for field in window.fields]
+    if record_format(window, "pub") == "json":
+        return sf.from_json(value, _ddl(columns), _JSON_READ)
+    # By place: a field may have the name of one of our own columns.
+    columns = [(f"c{place}", kind) for place, (_, kind) in enumerate(columns)]
+    return sf.from_csv(value, _ddl(columns), _CSV_READ)
+
+
+def read_dates(window: Window, parsed: Column, value: Column) -> Column:
+    """Turn the text of dates into numbers; one that is no date makes the record bad."""
+    date_format = _property(window, "pub", "dateformat")
+    if not any(_is_date(field, date_format) for field in window.fields):
+        return parsed
     json = record_format(window, "pub") == "json"
-    names = [field.name if json else f"f{place}" for place, field in enumerate(window.fields)]
-    types = [_read_type(field, date_format) for field in window.fields]
-    columns = [("opcode", "string"), ("flags", "string"), *zip(names, types, strict=True)]
-    schema = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in columns)
-    schema += f", {_BAD} string"
-    raw = sf.from_json(value, schema, _JSON_READ) if json else sf.from_csv(value, schema, _CSV_READ)
-    cells = [
-        _read_date(raw[name], field, date_format)
-        for name, field in zip(names, window.fields, strict=True)
-    ]
-    # A CSV line without any cell decodes to nulls; a JSON object may leave the opcode out.
-    lost = sf.lit(False) if json else raw["opcode"].isNull()
-    for name, cell in zip(names, cells, strict=True):
-        lost = lost | (raw[name].isNotNull() & cell.isNull())
+    names = [field.name if json else f"c{place + 2}" for place, field in enumerate(window.fields)]
+    cells, lost = [], sf.lit(False)
+    for name, field in zip(names, window.fields, strict=True):
+        cell = _read_date(parsed[name], field, date_format)
+        cells.append(cell.alias(name))
+        if _is_date(field, date_format):
+            lost = lost | (parsed[name].isNotNull() & cell.isNull())
+    first, second = ("opcode", "flags") if json else ("c0", "c1")
     return sf.struct(
-        raw["opcode"].alias("opcode"),
-        raw["flags"].alias("flags"),
-        *(cell.alias(f"f{place}") for place, cell in enumerate(cells)),
-        sf.coalesce(raw[_BAD], sf.when(raw.isNull() | lost, value)).alias(_BAD),
+        parsed[first].alias("opcode"),
+        parsed[second].alias("flags"),
+        *cells,
+        sf.coalesce(parsed[_BAD], sf.when(lost, value)).alias(_BAD),
     )
+
+
+def _ddl(columns: list[tuple[str, str]]) -> str:
+    quoted = [f"`{name.replace('`', '``')}` {kind}" for name, kind in columns]
+    return ", ".join([*quoted, f"{_BAD} string"])
 
 
 def encode(window: Window, event: Column) -> Column:

@@ -84,7 +84,7 @@ class BatchJob:
         self._schema = self._output_schema()
         self._kernel = worker.run_batches(self._model, self._arrow_schema())
         # Columns belong to no data frame: made once, since each costs calls into the JVM.
-        self._decoded = self._decoded_columns()
+        self._parsed, self._dated = self._decoding()
         self._text = self._text_column()
 
     def run(self, batches: list[Batch]) -> list[Result]:
@@ -132,17 +132,21 @@ class BatchJob:
 
     def _plan_job(self, rows: pa.Table) -> DataFrame:
         frame = self._session.createDataFrame(rows)
-        done = frame.coalesce(1).select(*self._decoded).mapInArrow(self._kernel, self._schema)
+        parsed = frame.coalesce(1).select(*self._parsed)
+        done = parsed.select(*self._dated).mapInArrow(self._kernel, self._schema)
         return done.select(*self._text)
 
-    def _decoded_columns(self) -> list[Column]:
-        decoded = [
-            sf.when(sf.col("source") == index, codec.decode(window, sf.col("value"))).alias(
-                f"s{index}"
-            )
-            for index, window in enumerate(self._sources)
-        ]
-        return [sf.col("row"), sf.col("source"), sf.col("value"), *decoded]
+    def _decoding(self) -> tuple[list[Column], list[Column]]:
+        """Columns that parse the text of each source's records, and those that read dates in it."""
+        kept = [sf.col("row"), sf.col("source"), sf.col("value")]
+        parsed, dated = [], []
+        for index, window in enumerate(self._sources):
+            name = f"s{index}"
+            text = codec.parse(window, sf.col("value"))
+            parsed.append(sf.when(sf.col("source") == index, text).alias(name))
+            dates = codec.read_dates(window, sf.col(name), sf.col("value"))
+            dated.append(sf.when(sf.col("source") == index, dates).alias(name))
+        return [*kept, *parsed], [*kept, *dated]
 
     def _text_column(self) -> list[Column]:
         text = sf.col("text")

@@ -2,8 +2,8 @@
 
 Input columns: `row` (place in the table), `source` (index of the source window; -1 for the row
 that opens a batch), `value` (the text as it came; for an opening row a JSON object), and one
-struct `s<i>` for each source window with `opcode`, `flags`, `f0` … and `bad` (not null: Catalyst
-could not decode the record).
+struct `s<i>` for each source window with opcode, flags, the fields and `bad` (not null: Catalyst
+could not decode the record), in this order.
 
 Output columns: `row`, `ordinal` (0, 1 … among the outputs of one input), `kind` (index of the
 output window, `OPENED` or `REFUSED`), `text` (of those two), and one struct `w<i>` for each output
@@ -164,7 +164,8 @@ class _Run:
 
     def _event(self, source: int, value: str, cells: tuple[Any, ...] | None) -> Event:
         opcode, flags, *fields, bad = cells or (None, None, value)
-        if bad is not None:
+        # A CSV line without any cell decodes to nulls; a JSON object may leave the opcode out.
+        if bad is not None or (opcode is None and self._model.formats[source] == "csv"):
             raise BadRecord(self._why(source, value))
         known_opcode = _OPCODES.get((opcode or "I").strip().upper())
         known_flags = _FLAGS.get((flags or "N").strip().upper())
