@@ -10,6 +10,7 @@ output window, `OPENED` or `REFUSED`), `text` (of those two), and one struct `w<
 window with `opcode`, `flags`, `f0` ….
 """
 
+import gc
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -83,6 +84,9 @@ def pass_through(
     for batch in batches:
         yield run.process(batch)
     yield run.finish()
+    if gc.get_freeze_count() == 0:
+        # Spark collects garbage after each job, 50 ms over all loaded modules: leave them out.
+        gc.freeze()
 
 
 class _Run:
