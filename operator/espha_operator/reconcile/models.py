@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from espha.model.topics import TopicPlan, topic_plan
 from pydantic import ValidationError
 
 from espha.model import ModelError, Project, model_digest, read_project
+from espha.model.topics import TopicPlan, topic_plan
 from espha_operator.api import Spec
 from espha_operator.api.adapters import InputAdapter, OutputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts
