@@ -21,7 +21,8 @@ from espha.runtime.election import Membership
 from espha.runtime.settings import Settings
 from espha.runtime.statusserver import serve_status
 
-_FIRST_PAUSE_S = 0.2
+_FIRST_PAUSE_S = 2.0
+"""Starting a JVM takes both cores of a small machine, which the successor needs just then."""
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 60.0
 _FIRST_WORD_S = 60.0
