@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from pathlib import Path
 
 from dev import cache, command, golang
@@ -16,6 +17,17 @@ from dev.say import Failure, program
 HELM = "v3.22.0"
 CLUSTER = "espha"
 NODE = f"{CLUSTER}-control-plane"
+PATIENCE = 60
+PASSING = (
+    "connection reset by peer",
+    "connection refused",
+    "was refused - did you specify the right host or port",
+    "TLS handshake timeout",
+    "unexpected EOF",
+    "etcdserver: leader changed",
+    "etcdserver: request timed out",
+)
+"""What kubectl says when the API server is away for a moment."""
 USAGE = "usage: python -m dev.tools env | kubectl ARGUMENT… | helm ARGUMENT… | kind ARGUMENT…"
 
 
@@ -40,11 +52,21 @@ def environment() -> dict[str, str]:
 def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
     """Runs kubectl against the local cluster and returns its output.
 
+    A connection that breaks is tried again for a minute: on a busy machine the API server may be
+    away for a moment.
+
     Raises:
         Failure: it ended with an error, whose text is in the message.
     """
     own = binaries() / "kubectl"
-    return command.run(own, *arguments, env=environment(), stdin=stdin, timeout=timeout)
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return command.run(own, *arguments, env=environment(), stdin=stdin, timeout=timeout)
+        except Failure as failure:
+            if time.monotonic() > end or not any(sign in str(failure) for sign in PASSING):
+                raise
+            time.sleep(1)
 
 
 def helm(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
