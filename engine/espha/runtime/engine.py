@@ -11,7 +11,7 @@ import platform
 import time
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -101,6 +101,7 @@ class Engine:
         self._control = control
         self._at = Position()
         self._worked = time.monotonic()
+        self._reported = ""
 
     def run(self) -> None:
         """Follow, take over when elected, and lead; returns never, raises when it must end.
@@ -248,9 +249,7 @@ class Engine:
         counts["dead_letters"] += result.refused
         self._worked = time.monotonic()
 
-    _reported = ""
-
-    def _report(self, state: str, **facts: Any) -> None:
+    def _report(self, state: str) -> None:
         if state != self._reported:
             _LOG.info("state", state=state, sequence=self._at.sequence, epoch=self._at.epoch)
         self._reported = state
@@ -262,7 +261,6 @@ class Engine:
             model=self._label,
             model_digest=self._model,
             **self._at.counts,
-            **facts,
         )
 
 

@@ -126,11 +126,6 @@ class Offsets:
         return int(futures[partition].result().offset)
 
 
-def end_offset(bootstrap: str, topic: str) -> int:
-    """Return a topic's last stable offset."""
-    return Offsets(bootstrap).end(topic)
-
-
 @contextmanager
 def open_reader(bootstrap: str, topics: dict[str, int]) -> Iterator[Consumer]:
     """Like `reader`, closed at the end of the block."""
