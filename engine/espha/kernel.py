@@ -1,46 +1,87 @@
 """The windows of a project, wired together.
 
-An event goes through the windows depth first: what leaves a window goes to the target of its
-first edge and everything behind that, then to the target of the second edge. Each window handles
-an event as a whole before the next event is taken. So the order of the outputs is a function of
-the model and the order of the inputs, and nothing else.
+A unit (an event or an update block) goes through the windows depth first: what leaves a window
+goes to the target of its first edge and everything behind that, then to the target of the second
+edge. Each window handles a unit as a whole before the next one is taken. So the order of the
+outputs is a function of the model and the order of the inputs, and nothing else.
+
+A window that refuses a unit drops it, for itself and what is behind it; the others go on.
 """
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from espha.model import Project, model_digest
+from espha.model.project import Window
 from espha.windows.build import build_stages
 from espha.windows.events import BadRecord, Event
-from espha.windows.stage import Block, Journal, Stage
+from espha.windows.splitter import slot_of
+from espha.windows.stage import Moment, Stage, StatefulStage, TimedStage, Unit
 
 State = dict[str, Any]
+Outputs = list[tuple[str, Event]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Node:
     path: str
     stages: list[Stage]
     published: bool
-    targets: list["_Node"] = field(default_factory=list)
+    slot: Callable[[Event], int] | None
+    targets: list["_Target"] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class _Target:
+    node: _Node
+    port: int
+    slot: int | None
 
 
 class Kernel:
     """Runs a model, one event at a time. Deterministic, without I/O."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, published: Collection[str] | None = None) -> None:
+        """Start with empty state.
+
+        Args:
+            project: the model.
+            published: paths of the windows whose events are returned; by default those with a
+                Kafka connector of type sub.
+        """
         self._model = model_digest(project)
-        self._nodes = {path: _node(project, path) for path in project.windows}
-        for path, node in self._nodes.items():
-            # Reversed, because the kernel takes what comes next from the end of a list.
-            node.targets = [self._nodes[target] for target in reversed(project.targets_of(path))]
+        if published is None:
+            published = [path for path, window in project.windows.items() if window.kafka("sub")]
+        self._nodes = {
+            path: _node(project, window, path in published)
+            for path, window in project.windows.items()
+        }
+        self._connect(project)
         self._sources = {
             path: self._nodes[path]
             for path, window in project.windows.items()
             if window.kind == "source"
         }
+        self._timed = [
+            (node, place, stage)
+            for node in self._nodes.values()
+            for place, stage in enumerate(node.stages)
+            if isinstance(stage, TimedStage)
+        ]
+        self._at = Moment()
+        self._tokens = 0
+        self._refusals: list[tuple[str, str]] = []
 
-    def publish(self, path: str, event: Event, clock: int) -> list[tuple[str, Event]]:
+    def _connect(self, project: Project) -> None:
+        ports = dict.fromkeys(self._nodes, 0)
+        for edge in project.edges:
+            target = _Target(self._nodes[edge.target], ports[edge.target], edge.slot)
+            ports[edge.target] += 1
+            # First edge last, because the kernel takes what comes next from the end of a list.
+            self._nodes[edge.source].targets.insert(0, target)
+
+    def publish(self, path: str, event: Event, clock: int) -> Outputs:
         """Put one event into a source window.
 
         Args:
@@ -49,44 +90,60 @@ class Kernel:
             clock: milliseconds since 1970, from the order record; never going back.
 
         Returns:
-            (path, event) for what leaves windows with a Kafka connector of type sub, in order.
+            (path, event) for what leaves published windows, in order; first what is due by then.
 
         Raises:
-            BadRecord: the event is refused, by the window that it names; nothing has changed.
+            BadRecord: the source window refuses the event; what other windows refuse is kept for
+                `take_refusals`.
             KeyError: there is no such source window.
         """
         node = self._sources[path]
-        outputs: list[tuple[str, Event]] = []
-        journal: Journal = []
-        waiting: list[tuple[_Node, Block]] = [(node, (event,))]
-        try:
-            while waiting:
-                node, block = waiting.pop()
-                for stage in node.stages:
-                    block = stage.process(block, clock, journal)
-                    if not block:
-                        break
-                else:
-                    if node.published:
-                        for leaving in block:
-                            outputs.append((node.path, leaving))
-                    for target in node.targets:
-                        waiting.append((target, block))
-        except BaseException as error:
-            # A window behind others can refuse what they have taken in already.
-            while journal:
-                journal.pop()()
-            if isinstance(error, BadRecord):
-                raise BadRecord(error.reason, node.path) from None
-            raise
+        outputs = self.advance(clock)
+        at = self._at
+        at.token, at.port = self._tokens, 0
+        before = len(self._refusals)
+        units = self._through(node, 0, [(event,)])
+        if len(self._refusals) > before and not units:
+            raise BadRecord(self._refusals.pop()[1], path)
+        self._tokens += 1
+        self._flow(node, units, outputs)
         return outputs
+
+    def advance(self, clock: int) -> Outputs:
+        """Let time pass: run what windows have to do by `clock` without an event."""
+        outputs: Outputs = []
+        if clock <= self._at.clock:
+            return outputs
+        self._at.clock = clock
+        for node, place, stage in self._timed:
+            due = stage.due()
+            if due is not None and due <= clock:
+                self._at.port = 0
+                units = self._through(node, place + 1, list(stage.expire(self._at)))
+                self._flow(node, units, outputs)
+        return outputs
+
+    def due(self) -> int | None:
+        """Return the clock (ms) at which a window has something to do next; None: never."""
+        times = [due for _, _, stage in self._timed if (due := stage.due()) is not None]
+        return min(times, default=None)
+
+    def take_refusals(self) -> list[tuple[str, str]]:
+        """Return (path, reason) of what windows behind the sources refused since the last call."""
+        refusals, self._refusals = self._refusals, []
+        return refusals
 
     def state(self) -> State:
         """Return all state as plain picklable data; later events do not change it."""
         windows = {
             path: [_state(stage) for stage in node.stages] for path, node in self._nodes.items()
         }
-        return {"model": self._model, "windows": windows}
+        return {
+            "model": self._model,
+            "clock": self._at.clock,
+            "tokens": self._tokens,
+            "windows": windows,
+        }
 
     def restore(self, state: State) -> None:
         """Become the kernel that returned `state`.
@@ -96,18 +153,73 @@ class Kernel:
         """
         if state["model"] != self._model:
             raise ValueError(f"the state is of model {state['model']}, this one is {self._model}")
+        self._at.clock, self._tokens = state["clock"], state["tokens"]
         for path, states in state["windows"].items():
             for stage, part in zip(self._nodes[path].stages, states, strict=True):
-                if hasattr(stage, "restore"):
+                if isinstance(stage, StatefulStage):
                     stage.restore(part)
 
+    def _through(self, node: _Node, start: int, units: list[Unit]) -> list[Unit]:
+        """Put units through the stages of a window, from stage `start` on."""
+        at = self._at
+        for stage in node.stages[start:] if start else node.stages:
+            leaving: list[Unit] = []
+            for unit in units:
+                try:
+                    leaving += stage.process(unit, at)
+                except BadRecord as refusal:
+                    self._refusals.append((node.path, refusal.reason))
+            units = leaving
+            if not units:
+                break
+        return units
 
-def _node(project: Project, path: str) -> _Node:
-    window = project.windows[path]
-    inputs = project.inputs_of(path)
-    feed = project.windows[inputs[0]].fields if inputs else ()
-    return _Node(path, build_stages(window, feed), window.kafka("sub") is not None)
+    def _flow(self, node: _Node, units: list[Unit], outputs: Outputs) -> None:
+        """Send what leaves a window to the windows behind it."""
+        waiting: list[tuple[_Target, Unit]] = []
+        while True:
+            if node.published:
+                for unit in units:
+                    for event in unit:
+                        outputs.append((node.path, event))
+            targets = node.targets
+            if targets:
+                for unit in reversed(units) if len(units) > 1 else units:
+                    if node.slot is None:
+                        for target in targets:
+                            waiting.append((target, unit))
+                    else:
+                        waiting += _split(node.slot, targets, unit)
+            if not waiting:
+                return
+            target, unit = waiting.pop()
+            node = target.node
+            self._at.port = target.port
+            units = self._through(node, 0, [unit])
+
+
+def _node(project: Project, window: Window, published: bool) -> _Node:
+    feeds = [project.windows[edge.source].fields for edge in project.edges_into(window.path)]
+    slot = slot_of(window) if window.splitter else None
+    return _Node(window.path, build_stages(window, feeds), published, slot)
+
+
+def _split(
+    slot: Callable[[Event], int], targets: list[_Target], unit: Unit
+) -> list[tuple[_Target, Unit]]:
+    """Say which targets get a unit, and in which form; a row can move from slot to slot."""
+    new = slot(unit[0])
+    old = slot(unit[1]) if len(unit) > 1 else new
+    routes: list[tuple[_Target, Unit]] = []
+    for target in targets:
+        if target.slot is None or target.slot == new == old:
+            routes.append((target, unit))
+        elif target.slot == new:
+            routes.append((target, (unit[0]._replace(opcode="I"),)))
+        elif target.slot == old:
+            routes.append((target, unit[1:]))
+    return routes
 
 
 def _state(stage: Stage) -> Any:
-    return stage.state() if hasattr(stage, "state") else None
+    return stage.state() if isinstance(stage, StatefulStage) else None

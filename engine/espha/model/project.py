@@ -6,26 +6,12 @@ that read the same XML hold equal projects.
 
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
 from espha.model.problems import Problem
 from espha.model.types import TypeName
 
 Index = Literal["pi_EMPTY", "pi_HASH", "pi_RBTREE", "pi_LN_HASH", "pi_CL_HASH", "pi_FW_HASH"]
-Statistic = Literal[
-    "nOut",
-    "nmissOut",
-    "minOut",
-    "maxOut",
-    "sumOut",
-    "meanOut",
-    "stdOut",
-    "varOut",
-    "cssOut",
-    "ussOut",
-    "stderrOut",
-    "cvOut",
-]
 
 
 class Part(BaseModel):
@@ -53,11 +39,46 @@ class Connector(Part):
 
 
 class Edge(Part):
-    """Events leaving the window `source` go to the window `target` (both "query/window")."""
+    """Events leaving the window `source` go to the window `target` (both "query/window").
+
+    Attributes:
+        role: what the target takes them for, such as "left"; mostly "data".
+        slot: which of the source's slots; None: all events.
+    """
 
     source: str
     target: str
     line: int
+    role: str = "data"
+    slot: int | None = None
+
+
+class Retention(Part):
+    """When a window lets go of its rows.
+
+    Attributes:
+        by: what is limited: the number of rows, or their age.
+        jumping: all rows leave together when the limit is reached, else each on its own.
+        amount: rows, or milliseconds.
+        field: field that tells a row's time; empty: the clock of the order record.
+    """
+
+    by: Literal["count", "time"]
+    jumping: bool
+    amount: int
+    field: str = ""
+
+
+class Splitter(Part):
+    """Says by an expression to which slot an event goes.
+
+    Attributes:
+        expression: its canonical text.
+        initialize: canonical text of the window's `<expr-initialize>` for it; empty: none.
+    """
+
+    expression: str
+    initialize: str = ""
 
 
 class Window(Part):
@@ -68,6 +89,9 @@ class Window(Part):
         path: "query/window".
         index: how rows are kept; only pi_EMPTY keeps none.
         collapse_updates: an update leaves as one U instead of U and D.
+        insert_only_output: only inserts leave; other events are dropped.
+        retention: when rows leave by themselves; None: never.
+        splitter: to which slot an event goes; None: there are no slots.
     """
 
     kind: str
@@ -78,6 +102,9 @@ class Window(Part):
     fields: tuple[Field, ...]
     connectors: tuple[Connector, ...] = ()
     collapse_updates: bool = False
+    insert_only_output: bool = False
+    retention: Retention | None = None
+    splitter: Splitter | None = None
 
     @property
     def path(self) -> str:
@@ -97,62 +124,6 @@ class Window(Part):
         return None
 
 
-class SourceWindow(Window):
-    """Where events enter the model."""
-
-    kind: Literal["source"] = "source"
-    insert_only: bool = False
-    autogen_key: bool = False
-
-
-class FilterWindow(Window):
-    """Lets an event through when its expression is neither zero nor null."""
-
-    kind: Literal["filter"] = "filter"
-    expression: str
-
-
-class ComputeWindow(Window):
-    """Computes each field that is no key; `expressions` has one for each of them, in order."""
-
-    kind: Literal["compute"] = "compute"
-    expressions: tuple[str, ...]
-
-
-class CopyWindow(Window):
-    """Keeps the rows of its input."""
-
-    kind: Literal["copy"] = "copy"
-
-
-class FunctionalWindow(Window):
-    """Passes fields on by name."""
-
-    kind: Literal["functional"] = "functional"
-
-
-class Output(NamedTuple):
-    """A statistic and the field that it is written to."""
-
-    statistic: Statistic
-    field: str
-
-
-class CalculateWindow(Window):
-    """Statistics of the field `input` over the last `window_length` events."""
-
-    kind: Literal["calculate"] = "calculate"
-    algorithm: Literal["Summary"]
-    input: str
-    window_length: int
-    outputs: tuple[Output, ...]
-
-
-AnyWindow = (
-    SourceWindow | FilterWindow | ComputeWindow | CopyWindow | FunctionalWindow | CalculateWindow
-)
-
-
 class Project(Part):
     """A checked model.
 
@@ -163,14 +134,14 @@ class Project(Part):
     """
 
     name: str
-    windows: dict[str, AnyWindow]
+    windows: dict[str, SerializeAsAny[Window]]
     edges: tuple[Edge, ...]
     warnings: tuple[Problem, ...] = ()
 
-    def inputs_of(self, path: str) -> list[str]:
-        """Paths of the windows that feed the window `path`, in the order of the edges."""
-        return [edge.source for edge in self.edges if edge.target == path]
+    def edges_into(self, path: str) -> list[Edge]:
+        """Edges that lead into the window `path`, in the order of the XML."""
+        return [edge for edge in self.edges if edge.target == path]
 
-    def targets_of(self, path: str) -> list[str]:
-        """Paths of the windows that the window `path` feeds, in the order of the edges."""
-        return [edge.target for edge in self.edges if edge.source == path]
+    def edges_from(self, path: str) -> list[Edge]:
+        """Edges that leave the window `path`, in the order of the XML."""
+        return [edge for edge in self.edges if edge.source == path]

@@ -10,13 +10,14 @@ from lxml import etree
 
 from espha.model.connectors import read_connectors
 from espha.model.kinds import KINDS
-from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Reading
+from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Feed, Reading
 from espha.model.problems import Findings, ModelError, line_of
-from espha.model.project import AnyWindow, Edge, Index, Project
+from espha.model.project import Edge, Index, Project, Window
 from espha.model.tokens import substitute
 from espha.model.xml import IGNORED, attributes, boolean, children, parse
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_SLOT = re.compile(r"-1|[0-9]{1,6}")
 _INDEXES = get_args(Index)
 _PROJECT_ATTRIBUTES = frozenset({"name", "index", "pubsub", "threads", "port"})
 _PROJECT_ELEMENTS = frozenset({"contqueries", "properties", "project-connectors"})
@@ -88,7 +89,7 @@ class _Reader:
         self._elements: Elements = {}
         self._indexes: dict[str, str] = {}
         self._edges: list[Edge] = []
-        self._feeds: dict[str, list[str]] = defaultdict(list)
+        self._feeds: dict[str, list[Edge]] = defaultdict(list)
         substitute(project, tokens, findings)
 
     def read(self) -> Project | None:
@@ -98,6 +99,7 @@ class _Reader:
         self._read_queries(_index(self._project, "pi_RBTREE", self._findings))
         self._check_inputs()
         windows = self._read_windows()
+        self._check_slots(windows)
         self._check_topics(windows)
         if self._findings.problems:
             return None
@@ -155,10 +157,6 @@ class _Reader:
 
     def _read_edge(self, element: etree._Element, query: str) -> None:
         attributes(element, _EDGE_ATTRIBUTES, self._findings)
-        if element.get("slot") is not None:
-            self._findings.refuse(element, "slots are not supported yet; remove the slot")
-        if element.get("role", "data") != "data":
-            self._findings.refuse(element, f"role {element.get('role')!r} is not supported")
         sources, targets = (element.get(end, "").split() for end in ("source", "target"))
         if not sources or not targets:
             self._findings.refuse(element, "needs a source and a target")
@@ -175,14 +173,40 @@ class _Reader:
     def _add_edge(self, element: etree._Element, source: str, target: str) -> None:
         if source not in self._elements or target not in self._elements:
             return
-        if source in self._feeds[target]:
+        edge = Edge(
+            source=source,
+            target=target,
+            line=line_of(element),
+            role=element.get("role", "data"),
+            slot=self._slot(element),
+        )
+        same = (edge.source, edge.role, edge.slot)
+        if same in [(other.source, other.role, other.slot) for other in self._feeds[target]]:
             self._findings.refuse(element, f"the edge from {source} to {target} stands twice")
             return
         if _kind(self._elements[target]) == "source":
             self._findings.refuse(element, f"{target} is a source window; no edge leads into it")
             return
-        self._feeds[target].append(source)
-        self._edges.append(Edge(source=source, target=target, line=line_of(element)))
+        self._check_role(element, edge)
+        self._feeds[target].append(edge)
+        self._edges.append(edge)
+
+    def _slot(self, element: etree._Element) -> int | None:
+        text = element.get("slot")
+        if text is None:
+            return None
+        if _SLOT.fullmatch(text.strip()):
+            return int(text)
+        self._findings.refuse(element, f"slot {text!r} is no slot: a whole number, from -1 on")
+        return None
+
+    def _check_role(self, element: etree._Element, edge: Edge) -> None:
+        kind = KINDS.get(_kind(self._elements[edge.target]))
+        if kind is None or edge.role == "data" or edge.role in kind.roles:
+            return
+        roles = ", ".join(sorted({"data", *kind.roles}))
+        reason = f"role {edge.role!r} means nothing to {edge.target}; there are {roles}"
+        self._findings.refuse(element, reason)
 
     def _check_sources(self) -> None:
         if not any(_kind(element) == "source" for element in self._elements.values()):
@@ -191,22 +215,27 @@ class _Reader:
     def _check_inputs(self) -> None:
         for path, element in self._elements.items():
             count = len(self._feeds[path])
-            if _kind(element) == "source" or _kind(element) not in KINDS:
+            if _kind(element) not in KINDS:
                 continue
-            if count == 0:
+            least, most = KINDS[_kind(element)].inputs
+            if count == 0 < least:
                 self._findings.refuse(element, "no edge leads into this window")
-            elif count > 1:
-                self._findings.refuse(element, f"{count} edges lead into it; it takes one")
+            elif count < least or (most is not None and count > most):
+                self._findings.refuse(element, f"{count} edges lead into it; it takes {least}")
 
-    def _read_windows(self) -> dict[str, AnyWindow]:
+    def _read_windows(self) -> dict[str, Window]:
         """Read windows behind those that feed them, because schemas come from there."""
-        result: dict[str, AnyWindow] = {}
+        result: dict[str, Window] = {}
         for path in self._order():
             feeding = self._feeds[path]
             # What feeds it has problems of its own, or is missing: reported already.
-            ready = all(source in result for source in feeding)
+            ready = all(edge.source in result for edge in feeding)
             if path in self._indexes and ready and (feeding or self._is_source(path)):
-                window = self._read_window(path, result[feeding[0]] if feeding else None)
+                feeds = tuple(
+                    Feed(edge.source, edge.role, edge.slot, result[edge.source].fields)
+                    for edge in feeding
+                )
+                window = self._read_window(path, feeds)
                 if window is not None:
                     result[path] = window
         return result
@@ -218,7 +247,7 @@ class _Reader:
         try:
             return list(
                 TopologicalSorter(
-                    {path: self._feeds[path] for path in self._elements}
+                    {path: [edge.source for edge in self._feeds[path]] for path in self._elements}
                 ).static_order()
             )
         except CycleError as error:
@@ -226,22 +255,28 @@ class _Reader:
             self._findings.refuse(self._elements[cycle[0]], f"a cycle: {' -> '.join(cycle)}")
             return []
 
-    def _read_window(self, path: str, feed: AnyWindow | None) -> AnyWindow | None:
+    def _read_window(self, path: str, feeds: tuple[Feed, ...]) -> Window | None:
         element, findings = self._elements[path], self._findings
         kind = KINDS[_kind(element)]
-        if boolean(element, "output-insert-only", findings):
-            findings.refuse(element, "output-insert-only is not supported yet; remove it")
         common = {
             "name": element.get("name", ""),
             "query": path.split("/", maxsplit=1)[0],
             "line": line_of(element),
             "index": self._indexes[path],
             "collapse_updates": boolean(element, "collapse-updates", findings),
+            "insert_only_output": boolean(element, "output-insert-only", findings),
             "connectors": read_connectors(element, kind.name, findings),
         }
-        return kind.read(Reading(element, common, feed.fields if feed else (), findings))
+        return kind.read(Reading(element, common, feeds, findings))
 
-    def _check_topics(self, windows: Mapping[str, AnyWindow]) -> None:
+    def _check_slots(self, windows: Mapping[str, Window]) -> None:
+        for edge in self._edges:
+            window = windows.get(edge.source)
+            if edge.slot is not None and window is not None and window.splitter is None:
+                reason = f"an edge takes slot {edge.slot} of it, but it has no <splitter-expr>"
+                self._findings.refuse(self._elements[edge.source], reason)
+
+    def _check_topics(self, windows: Mapping[str, Window]) -> None:
         topics: dict[str, str] = {}
         prefixes: dict[str, str] = {}
         for path, window in windows.items():

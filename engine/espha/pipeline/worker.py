@@ -165,6 +165,9 @@ class _Run:
             self._rows.append(
                 {"row": row, "ordinal": ordinal, "kind": index, f"w{index}": cells_out}
             )
+        for ordinal, (window, reason) in enumerate(kernel.take_refusals(), start=len(emitted)):
+            text = f"{window}: {reason}"
+            self._rows.append({"row": row, "ordinal": ordinal, "kind": REFUSED, "text": text})
 
     def _event(self, source: int, value: str, cells: tuple[Any, ...] | None) -> Event:
         opcode, flags, *fields, bad = cells or (None, None, value)

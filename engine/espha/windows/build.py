@@ -1,47 +1,42 @@
 """A window of the model to the stages that run it."""
 
-from espha.model.project import (
-    AnyWindow,
-    CalculateWindow,
-    ComputeWindow,
-    Field,
-    FilterWindow,
-    FunctionalWindow,
-    SourceWindow,
-)
-from espha.windows.compute import Compute
-from espha.windows.filter import Filter
-from espha.windows.functional import PassOn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from espha.model.project import Field, Window
+from espha.windows import compute, copy, filter, functional, source, summary
 from espha.windows.index import Index
-from espha.windows.source import Intake
-from espha.windows.stage import Collapse, Stage
-from espha.windows.summary import Summary
+from espha.windows.stage import Collapse, OnlyInserts, Stage
+
+Feeds = Sequence[tuple[Field, ...]]
+"""The schemas of the windows that feed a window, in the order of the edges."""
+
+BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
+    "source": source.stages,
+    "filter": filter.stages,
+    "compute": compute.stages,
+    "copy": copy.stages,
+    "functional": functional.stages,
+    "calculate": summary.stages,
+}
+"""What makes the stages of each kind of window."""
+
+OWN_ROWS: Final[frozenset[str]] = frozenset()
+"""Kinds that keep their rows themselves, in another way than by an index over what leaves."""
 
 
-def build_stages(window: AnyWindow, feed: tuple[Field, ...]) -> list[Stage]:
+def build_stages(window: Window, feeds: Feeds) -> list[Stage]:
     """Return the stages of a window, in the order of processing.
 
     Args:
         window: the window.
-        feed: the schema of the window that feeds it; empty for a source.
+        feeds: schemas of the windows that feed it, in the order of the edges.
     """
-    stages = _transformation(window, feed)
-    if window.stateful:
+    stages = BUILDERS[window.kind](window, feeds)
+    if window.stateful and window.kind not in OWN_ROWS:
         stages.append(Index(window.fields))
     if window.collapse_updates:
         stages.append(Collapse())
+    if window.insert_only_output:
+        stages.append(OnlyInserts())
     return stages
-
-
-def _transformation(window: AnyWindow, feed: tuple[Field, ...]) -> list[Stage]:
-    if isinstance(window, SourceWindow):
-        return [Intake(window)]
-    if isinstance(window, FilterWindow):
-        return [Filter(window)]
-    if isinstance(window, ComputeWindow):
-        return [Compute(window, feed)]
-    if isinstance(window, FunctionalWindow):
-        return [PassOn(window, feed)]
-    if isinstance(window, CalculateWindow):
-        return [Summary(window, feed)]
-    return []  # a copy only keeps rows, and that is its index

@@ -1,12 +1,18 @@
 """Compute windows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from espha.model.expressions import Run, compile_expression, converter
-from espha.model.project import ComputeWindow, Field
+from espha.model.kinds.compute import ComputeWindow
+from espha.model.project import Field
 from espha.windows.events import Event
-from espha.windows.stage import Block, Journal, places
+from espha.windows.stage import Moment, Stage, Unit, places
+
+
+def stages(window: ComputeWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
+    """Return the stages of a compute window."""
+    return [Compute(window, feeds[0])]
 
 
 class Compute:
@@ -19,9 +25,9 @@ class Compute:
             for field in window.fields
         ]
 
-    def process(self, block: Block, clock: int, journal: Journal) -> Block:
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return the same events with computed values."""
-        return tuple([self._event(event) for event in block])
+        return (tuple([self._event(event) for event in unit]),)
 
     def _event(self, event: Event) -> Event:
         row = event.values

@@ -1,9 +1,17 @@
 """Filter windows."""
 
+from collections.abc import Sequence
+
 from espha.model.expressions import compile_expression
-from espha.model.project import FilterWindow
+from espha.model.kinds.filter import FilterWindow
+from espha.model.project import Field
 from espha.windows.events import Event
-from espha.windows.stage import Block, Journal
+from espha.windows.stage import Moment, Stage, Unit
+
+
+def stages(window: FilterWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
+    """Return the stages of a filter window."""
+    return [Filter(window)]
 
 
 class Filter:
@@ -18,21 +26,21 @@ class Filter:
         self._passes = compile_expression(window.expression, window.fields).run
         self._stateful = window.stateful
 
-    def process(self, block: Block, clock: int, journal: Journal) -> Block:
-        """Return what is left of the block."""
-        event = block[0]
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Return what is left of the unit."""
+        event = unit[0]
         passes = bool(self._passes(event.values))
         if self._stateful and event.opcode != "I":
-            return (_wish(event, passes),)
-        if len(block) == 1:
-            return block if passes else ()
-        old = block[1]
+            return ((_wish(event, passes),),)
+        if len(unit) == 1:
+            return (unit,) if passes else ()
+        old = unit[1]
         passed = bool(self._passes(old.values))
         if passes and passed:
-            return block
+            return (unit,)
         if passes:
-            return (event._replace(opcode="I"),)
-        return (old,) if passed else ()
+            return ((event._replace(opcode="I"),),)
+        return ((old,),) if passed else ()
 
 
 def _wish(event: Event, passes: bool) -> Event:

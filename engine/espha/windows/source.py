@@ -1,11 +1,18 @@
 """Source windows: what comes from outside is checked here, and nowhere else."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from espha.model.project import SourceWindow
+from espha.model.kinds.source import SourceWindow
+from espha.model.project import Field
 from espha.model.types import checker
 from espha.windows.events import FLAGS, OPCODES, BadRecord, Event, Value
-from espha.windows.stage import Block, Journal
+from espha.windows.stage import Moment, Stage, Unit
+
+
+def stages(window: SourceWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
+    """Return the stages of a source window."""
+    return [Intake(window)]
 
 
 class Intake:
@@ -20,17 +27,17 @@ class Intake:
         self._text_key = window.fields[self._keys[0]].type == "string"
         self._next = 0
 
-    def process(self, block: Block, clock: int, journal: Journal) -> Block:
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return the event with values of the schema's types."""
-        (event,) = block
+        event = unit[0]
         self._check_head(event)
         values = self._converted(event.values)
         if self._autogen:
-            values = self._numbered(values, journal)
+            values = self._numbered(values)
         for place in self._keys:
             if values[place] is None:
                 raise BadRecord(f"key field {self._fields[place].name} is null")
-        return (Event(event.opcode, event.flags, tuple(values)),)
+        return ((Event(event.opcode, event.flags, tuple(values)),),)
 
     def _check_head(self, event: Event) -> None:
         opcode, flags, values = event
@@ -64,14 +71,13 @@ class Intake:
                 return f"field {field.name}: {error}"
         raise AssertionError("no field was refused")
 
-    def _numbered(self, values: list[Value], journal: Journal) -> list[Value]:
+    def _numbered(self, values: list[Value]) -> list[Value]:
         place, number = self._keys[0], self._next
         if values[place] is not None:
             name = self._fields[place].name
             raise BadRecord(f"key field {name} is numbered by the engine; leave it empty")
         values[place] = str(number) if self._text_key else number
         self._next = number + 1
-        journal.append(lambda: self.restore(number))
         return values
 
     def state(self) -> Any:

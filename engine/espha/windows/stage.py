@@ -1,38 +1,50 @@
 """The parts that a running window is made of."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from espha.model.project import Field
 from espha.windows.events import Event
 
-Block = tuple[Event, ...]
-"""What one event becomes in a window: nothing, one event, or an update block.
+Unit = tuple[Event, ...]
+"""What a window handles as a whole: one event, or an update block.
 
 An update block is the new row (U) followed by the old row (D). It stays together on its way.
 """
 
-Journal = list[Callable[[], object]]
-"""How to take back what an event changed, oldest change first; see `espha.kernel`."""
+
+class Moment:
+    """When and whence a unit comes.
+
+    Attributes:
+        clock: milliseconds since 1970, from the order record; never going back.
+        port: which of the window's inputs, as an index into its edges in the order of the XML.
+        token: number of the source event that led here, from 0; the same on all ways of a fork.
+    """
+
+    __slots__ = ("clock", "port", "token")
+
+    def __init__(self, clock: int = 0, port: int = 0, token: int = 0) -> None:
+        self.clock, self.port, self.token = clock, port, token
 
 
 class Stage(Protocol):
     """One step inside a window, for example its transformation or its index."""
 
-    def process(self, block: Block, clock: int, journal: Journal) -> Block:
-        """Return what leaves the stage.
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Return the units that leave the stage, in order.
 
         Args:
-            block: what comes in; never empty.
-            clock: milliseconds since 1970, from the order record.
-            journal: gets an undo for every change of state.
+            unit: what comes in; never empty.
+            at: valid during this call only.
 
         Raises:
-            BadRecord: the block is refused.
+            BadRecord: the unit is refused; the stage is as it was before.
         """
         ...
 
 
+@runtime_checkable
 class StatefulStage(Stage, Protocol):
     """A stage that remembers."""
 
@@ -45,12 +57,33 @@ class StatefulStage(Stage, Protocol):
         ...
 
 
+@runtime_checkable
+class TimedStage(Stage, Protocol):
+    """A stage that does something when time has passed, without an event."""
+
+    def due(self) -> int | None:
+        """Return the clock (ms) from which on `expire` has something to do; None: never."""
+        ...
+
+    def expire(self, at: Moment) -> Sequence[Unit]:
+        """Return what leaves because of the time; afterwards `due()` lies behind `at.clock`."""
+        ...
+
+
 class Collapse:
     """Makes one U of an update block (`collapse-updates`)."""
 
-    def process(self, block: Block, clock: int, journal: Journal) -> Block:
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Keep only the new row."""
-        return block[:1]
+        return (unit[:1],)
+
+
+class OnlyInserts:
+    """Lets inserts out and nothing else (`output-insert-only`)."""
+
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Drop what is no insert."""
+        return (unit,) if unit[0].opcode == "I" else ()
 
 
 def places(names: Iterable[str], fields: Iterable[Field]) -> list[int]:

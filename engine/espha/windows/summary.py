@@ -5,11 +5,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from espha.model.project import CalculateWindow, Field
+from espha.model.kinds.calculate import CalculateWindow
+from espha.model.project import Field
 from espha.windows.events import Event
-from espha.windows.stage import Block, Journal, places
+from espha.windows.stage import Moment, Stage, Unit, places
 
 Number = int | float
+
+
+def stages(window: CalculateWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
+    """Return the stages of a calculate window."""
+    return [Summary(window, feeds[0])]
 
 
 class Summary:
@@ -36,31 +42,22 @@ class Summary:
         self._appended = sources == list(range(width + len(statistics)))
         self._sources, self._statistics = sources, statistics
 
-    def process(self, block: Block, clock: int, journal: Journal) -> Block:
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Take one observation; deletes and old rows are none, and nothing leaves for them."""
-        event = block[0]
+        event = unit[0]
         if event.opcode in {"D", "SD"}:
             return ()
-        self._observe(event.values[self._input], journal)  # type: ignore[arg-type]
+        self._observe(event.values[self._input])  # type: ignore[arg-type]
         sample = Sample(self._values)
         row = event.values + tuple([statistic(sample) for statistic in self._statistics])
         if not self._appended:
             row = tuple([row[place] for place in self._sources])
-        return (Event(event.opcode, event.flags, row),)
+        return ((Event(event.opcode, event.flags, row),),)
 
-    def _observe(self, value: Number | None, journal: Journal) -> None:
-        values = self._values
-        values.append(value)
-        if len(values) <= self._length:
-            journal.append(values.pop)
-            return
-        first = values.popleft()
-
-        def undo() -> None:
-            values.pop()
-            values.appendleft(first)
-
-        journal.append(undo)
+    def _observe(self, value: Number | None) -> None:
+        self._values.append(value)
+        if len(self._values) > self._length:
+            self._values.popleft()
 
     def state(self) -> Any:
         """Return the observations, oldest first."""

@@ -1,14 +1,37 @@
 """Calculate windows with the algorithm Summary."""
 
-from typing import cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from lxml import etree
 
 from espha.model.kinds.base import Kind, Reading
-from espha.model.project import CalculateWindow, Field, Output, Statistic
+from espha.model.project import Field, Window
 from espha.model.schema import check_keys, check_passed_on, read_schema
 from espha.model.types import DOUBLES
 from espha.model.xml import only_child, properties
+
+Statistic = Literal[
+    "nOut", "nmissOut", "minOut", "maxOut", "sumOut", "meanOut",
+    "stdOut", "varOut", "cssOut", "ussOut", "stderrOut", "cvOut",
+]  # fmt: skip
+
+
+class Output(NamedTuple):
+    """A statistic and the field that it is written to."""
+
+    statistic: Statistic
+    field: str
+
+
+class CalculateWindow(Window):
+    """Statistics of the field `input` over the last `window_length` events."""
+
+    kind: Literal["calculate"] = "calculate"
+    algorithm: Literal["Summary"]
+    input: str
+    window_length: int
+    outputs: tuple[Output, ...]
+
 
 MAX_WINDOW_LENGTH = 100_000
 """Each event computes over the whole window, so its length is what an event costs."""

@@ -1,12 +1,21 @@
 """Compute windows: one plain expression for each field that is no key."""
 
+from typing import Literal
+
 from lxml import etree
 
 from espha.model.expressions import ExpressionError, compile_expression, converter
 from espha.model.kinds.base import Kind, Reading
-from espha.model.project import ComputeWindow, Field
+from espha.model.project import Field, Window
 from espha.model.schema import check_keys, check_passed_on, read_schema
 from espha.model.xml import children, only_child, text_of
+
+
+class ComputeWindow(Window):
+    """Computes each field that is no key; `expressions` has one for each of them, in order."""
+
+    kind: Literal["compute"] = "compute"
+    expressions: tuple[str, ...]
 
 
 def _read(reading: Reading) -> ComputeWindow | None:

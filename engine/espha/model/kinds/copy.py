@@ -1,7 +1,15 @@
 """Copy windows without retention."""
 
+from typing import Literal
+
 from espha.model.kinds.base import Kind, Reading
-from espha.model.project import CopyWindow
+from espha.model.project import Window
+
+
+class CopyWindow(Window):
+    """Keeps the rows of its input."""
+
+    kind: Literal["copy"] = "copy"
 
 
 def _read(reading: Reading) -> CopyWindow | None:

@@ -1,9 +1,18 @@
 """Filter windows with a plain expression."""
 
+from typing import Literal
+
 from espha.model.expressions import ExpressionError, compile_expression
 from espha.model.kinds.base import Kind, Reading
-from espha.model.project import FilterWindow
+from espha.model.project import Window
 from espha.model.xml import only_child, text_of
+
+
+class FilterWindow(Window):
+    """Lets an event through when its expression is neither zero nor null."""
+
+    kind: Literal["filter"] = "filter"
+    expression: str
 
 
 def _read(reading: Reading) -> FilterWindow | None:

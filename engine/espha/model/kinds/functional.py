@@ -1,9 +1,17 @@
 """Functional windows without functions: fields go on by name."""
 
+from typing import Literal
+
 from espha.model.kinds.base import Kind, Reading
-from espha.model.project import FunctionalWindow
+from espha.model.project import Window
 from espha.model.schema import check_keys, check_passed_on, read_schema
 from espha.model.xml import children
+
+
+class FunctionalWindow(Window):
+    """Passes fields on by name."""
+
+    kind: Literal["functional"] = "functional"
 
 
 def _read(reading: Reading) -> FunctionalWindow | None:

@@ -1,9 +1,19 @@
 """Source windows."""
 
+from typing import Literal
+
 from espha.model.kinds.base import Kind, Reading
-from espha.model.project import SourceWindow
+from espha.model.project import Window
 from espha.model.schema import read_schema
 from espha.model.xml import boolean
+
+
+class SourceWindow(Window):
+    """Where events enter the model."""
+
+    kind: Literal["source"] = "source"
+    insert_only: bool = False
+    autogen_key: bool = False
 
 
 def _read(reading: Reading) -> SourceWindow | None:
@@ -28,4 +38,5 @@ KIND = Kind(
     _read,
     elements=frozenset({"schema", "schema-string"}),
     attributes=frozenset({"insert-only", "autogen-key"}),
+    inputs=(0, 0),
 )
