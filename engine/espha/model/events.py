@@ -2,8 +2,9 @@
 
 from typing import Final, NamedTuple
 
-Value = int | float | str | None
-"""int32, int64, date (seconds), stamp (microseconds): int; double, money: float; string: str."""
+Value = int | float | str | bytes | tuple[int | float | None, ...] | None
+"""int32, int64, date (seconds), stamp (microseconds): int; double, money: float; string: str;
+blob: bytes; array: tuple of its elements."""
 
 OPCODES: Final = ("I", "U", "P", "D", "SD")
 FLAGS: Final = ("N", "P", "R")

@@ -1,19 +1,33 @@
 """ESP field types and their Python values.
 
 int32, int64, date (seconds since 1970) and stamp (microseconds since 1970) are `int`, double and
-money are `float`, string is `str`, null is `None`. NaN is the missing value, so it becomes null;
-an infinite number is refused. No NaN and no infinity is ever in a model.
+money are `float`, string is `str`, blob is `bytes`, an array is a tuple of numbers, null is
+`None`. NaN is the missing value, so it becomes null; an infinite number is refused. No NaN and no
+infinity is ever in a model.
 """
 
+import binascii
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Final, Literal
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
 
 from espha.model.events import Value
 
-TypeName = Literal["int32", "int64", "double", "string", "date", "stamp", "money"]
+TypeName = Literal[
+    "int32",
+    "int64",
+    "double",
+    "string",
+    "date",
+    "stamp",
+    "money",
+    "blob",
+    "array(i32)",
+    "array(i64)",
+    "array(dbl)",
+]
 
 INTEGERS: Final = {
     "int32": (-(2**31), 2**31 - 1),
@@ -24,37 +38,89 @@ INTEGERS: Final = {
 """Smallest and largest value of the types that are whole numbers."""
 
 DOUBLES: Final = frozenset({"double", "money"})
-TYPES: Final = frozenset({*INTEGERS, *DOUBLES, "string"})
+ARRAYS: Final = {"array(i32)": "int32", "array(i64)": "int64", "array(dbl)": "double"}
+"""The array types, and the type of their elements."""
+
+TYPES: Final = frozenset({*INTEGERS, *DOUBLES, *ARRAYS, "string", "blob"})
 
 _INTEGER = re.compile(r"[+-]?0*[0-9]{1,19}")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_TICKS: Final = {"date": 1, "stamp": 1_000_000}
+_TICKS: Final = {"date": timedelta(seconds=1), "stamp": timedelta(microseconds=1)}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ESP_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{1,6})?", re.ASCII)
+
+Parser = Callable[[str], Value]
+Formatter = Callable[[Any], str]
 
 
 def parse_text(type_: str, text: str, date_format: str | None = None) -> Value:
-    """Read one value from text, as it stands in a CSV file.
-
-    Args:
-        type_: name of the ESP type.
-        text: the text; empty is null, blanks around a number do not count.
-        date_format: how `date` and `stamp` are written (strptime, UTC unless it has a zone);
-            None: as whole seconds and microseconds.
+    """Read one value from text, as it stands in a CSV file; see `parser`.
 
     Raises:
         ValueError: the text is not of this type; the message says so in a sentence.
     """
+    return parser(type_, date_format)(text)
+
+
+def parser(type_: str, date_format: str | None = None) -> Parser:
+    """Return the function that reads values of one type from the text of a CSV file.
+
+    Empty text is null, blanks around anything but a string do not count. A blob is base64, an
+    array `[a;b;c]`.
+
+    Args:
+        type_: name of the ESP type.
+        date_format: how `date` and `stamp` are written (strptime, UTC unless it has a zone), if
+            not as a whole number of seconds or microseconds; None: `%Y-%m-%d %H:%M:%S`, and a
+            fraction of the second if there is one.
+
+    The function raises ValueError, with a sentence, for text that is not of the type.
+    """
     if type_ == "string":
-        return text or None
-    text = text.strip()
-    if not text:
-        return None
+        return _parse_string
+    read = _reader(type_, date_format)
+
+    def parse(text: str) -> Value:
+        text = text.strip()
+        return read(text) if text else None
+
+    return parse
+
+
+def _parse_string(text: str) -> Value:
+    return text or None
+
+
+def _reader(type_: str, date_format: str | None) -> Parser:
     if type_ in DOUBLES:
-        return _parse_double(type_, text)
-    if date_format and type_ in _TICKS:
+        return lambda text: _parse_double(type_, text)
+    if type_ in ARRAYS:
+        return _array_parser(type_)
+    if type_ == "blob":
+        return _parse_blob
+    whole = _integer_parser(type_)
+    if type_ not in _TICKS:
+        return whole
+    # A format without anything but digits, such as %Y%m%d, looks like a number: it comes first.
+    digits_only = date_format is not None and not re.sub(r"%[YmdHMSjfs]", "", date_format)
+
+    def read(text: str) -> Value:
+        if not digits_only and _INTEGER.fullmatch(text):
+            return whole(text)
         return _parse_time(type_, text, date_format)
-    if not _INTEGER.fullmatch(text):
-        raise ValueError(f"{_shown(text)} is not a whole number ({type_})")
-    return checker(type_)(int(text))
+
+    return read
+
+
+def _integer_parser(type_: str) -> Parser:
+    check = checker(type_)
+
+    def parse(text: str) -> Value:
+        if not _INTEGER.fullmatch(text):
+            raise ValueError(f"{_shown(text)} is not a whole number ({type_})")
+        return check(int(text))
+
+    return parse
 
 
 def _parse_double(type_: str, text: str) -> Value:
@@ -62,27 +128,82 @@ def _parse_double(type_: str, text: str) -> Value:
         return None
     if not _DOUBLE.fullmatch(text):
         raise ValueError(f"{_shown(text)} is not a number ({type_})")
-    return checker(type_)(float(text))
+    return _check_double(float(text))
 
 
-def _parse_time(type_: str, text: str, date_format: str) -> int:
+def _array_parser(type_: str) -> Parser:
+    element = parser(ARRAYS[type_])
+
+    def parse(text: str) -> Value:
+        if not (text.startswith("[") and text.endswith("]")):
+            raise ValueError(f"{_shown(text)} is not written as [a;b;c] ({type_})")
+        inner = text[1:-1]
+        if not inner.strip():
+            return ()
+        parts: tuple[Any, ...] = tuple([element(part) for part in inner.split(";")])
+        return parts
+
+    return parse
+
+
+def _parse_blob(text: str) -> Value:
     try:
-        moment = datetime.strptime(text, date_format)
-    except ValueError:
-        raise ValueError(f"{_shown(text)} is not a {type_} written as {date_format}") from None
+        return binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:  # binascii's own error, or letters that are not ASCII
+        raise ValueError(f"{_shown(text)} is not base64 (blob)") from None
+
+
+def _parse_time(type_: str, text: str, date_format: str | None) -> int:
+    shown = date_format or "a whole number or %Y-%m-%d %H:%M:%S"
+    try:
+        moment = datetime.strptime(text, date_format) if date_format else _esp_date(text)
+    except (ValueError, re.error):
+        raise ValueError(f"{_shown(text)} is not a {type_} written as {shown}") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    # Whole microseconds: a float of seconds would lose the last of them.
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    return micros * _TICKS[type_] // 1_000_000
+    # Whole ticks: a float of seconds would lose the last microseconds.
+    return (moment - _EPOCH) // _TICKS[type_]
+
+
+def _esp_date(text: str) -> datetime:
+    if not _ESP_DATE.fullmatch(text):
+        raise ValueError(text)
+    return datetime.fromisoformat(text[:19]) + timedelta(
+        microseconds=int(text[20:].ljust(6, "0")) if len(text) > 20 else 0
+    )
 
 
 def format_text(type_: str, value: Value) -> str:
-    """Write one value as text: doubles with six decimals, null empty."""
-    if value is None:
-        return ""
-    return f"{value:.6f}" if type_ in DOUBLES else str(value)
+    """Write one value as text: doubles with six decimals, null empty; see `formatter`."""
+    return formatter(type_)(value)
+
+
+def formatter(type_: str, date_format: str = "", precision: int = 6) -> Formatter:
+    """Return the function that writes values of one type as the text of a CSV file.
+
+    Args:
+        type_: name of the ESP type.
+        date_format: how `date` and `stamp` are written (strftime, UTC); empty: as whole numbers.
+        precision: decimals of doubles, also within arrays.
+    """
+    if type_ in DOUBLES:
+        return lambda value: "" if value is None else f"{value:.{precision}f}"
+    if type_ in ARRAYS:
+        element = formatter(ARRAYS[type_], "", precision)
+        return lambda value: "" if value is None else f"[{';'.join(map(element, value))}]"
+    if type_ == "blob":
+        return lambda value: "" if value is None else binascii.b2a_base64(value)[:-1].decode()
+    if date_format and type_ in _TICKS:
+        tick = _TICKS[type_]
+        return lambda value: "" if value is None else _time_text(value, tick, date_format)
+    return lambda value: "" if value is None else str(value)
+
+
+def _time_text(value: int, tick: timedelta, date_format: str) -> str:
+    try:
+        return (_EPOCH + value * tick).strftime(date_format)
+    except (OverflowError, ValueError):  # beyond the year 9999: better a number than nothing
+        return str(value)
 
 
 def checker(type_: str) -> Callable[[object], Value]:
@@ -92,7 +213,31 @@ def checker(type_: str) -> Callable[[object], Value]:
     """
     if type_ in INTEGERS:
         return _integer_checker(type_, *INTEGERS[type_])
+    if type_ in ARRAYS:
+        return _array_checker(type_)
+    if type_ == "blob":
+        return _check_blob
     return _check_double if type_ in DOUBLES else _check_string
+
+
+def _array_checker(type_: str) -> Callable[[object], Value]:
+    element = checker(ARRAYS[type_])
+
+    def check(value: object) -> Value:
+        if value is None:
+            return None
+        if type(value) is not tuple and type(value) is not list:
+            raise ValueError(f"{_shown(value)} is not an array ({type_})")
+        parts: tuple[Any, ...] = tuple([element(part) for part in value])
+        return parts
+
+    return check
+
+
+def _check_blob(value: object) -> Value:
+    if value is None or type(value) is bytes:
+        return value
+    raise ValueError(f"{_shown(value)} is not bytes (blob)")
 
 
 def _integer_checker(type_: str, low: int, high: int) -> Callable[[object], Value]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espha.model.csv import format_event, parse_event
+from espha.model.csv import decoder, format_event, line_formatter, parse_event
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 from espha.model.types import INTEGERS, checker, format_text, parse_text
@@ -30,6 +30,16 @@ FIELDS = (
         ("string", "", None),
         ("string", " x ", " x "),
         ("date", "1700000000", 1_700_000_000),
+        ("date", "1970-01-02 00:00:01", 86_401),
+        ("date", "1970-01-02 00:00:01.9", 86_401),
+        ("stamp", "1970-01-01 00:00:01.5", 1_500_000),
+        ("stamp", "1969-12-31 23:59:59", -1_000_000),
+        ("blob", "AP8=", b"\x00\xff"),
+        ("blob", "", None),
+        ("array(i32)", "[1;-2;3]", (1, -2, 3)),
+        ("array(dbl)", "[1.5;;2]", (1.5, None, 2.0)),
+        ("array(i64)", "[]", ()),
+        ("array(i64)", "", None),
     ],
 )
 def test_text_becomes_a_value(type_: str, text: str, value: object) -> None:
@@ -50,7 +60,14 @@ def test_text_becomes_a_value(type_: str, text: str, value: object) -> None:
         ("double", "inf", "not a number"),
         ("double", "1e999", "not a finite number"),
         ("double", "1,5", "not a number"),
-        ("date", "yesterday", "not a whole number"),
+        ("date", "yesterday", "not a date written as a whole number or %Y-%m-%d %H:%M:%S"),
+        ("stamp", "2024-02-30 00:00:00", "not a stamp written as"),
+        ("stamp", "٢٠٢٤-01-01 00:00:00", "not a stamp written as"),
+        ("blob", "a", "not base64"),
+        ("blob", "é", "not base64"),
+        ("array(i32)", "1;2", r"not written as \[a;b;c\]"),
+        ("array(i32)", "[1;x]", "'x' is not a whole number"),
+        ("array(i32)", "[2147483648]", "too large"),
     ],
 )
 def test_other_text_is_refused_with_a_sentence(type_: str, text: str, reason: str) -> None:
@@ -65,6 +82,8 @@ def test_other_text_is_refused_with_a_sentence(type_: str, text: str, reason: st
         ("stamp", "1970-01-01 00:00:00.000001", "%Y-%m-%d %H:%M:%S.%f", 1),
         ("date", "1970-01-01 01:00 +0100", "%Y-%m-%d %H:%M %z", 0),
         ("date", "1969-12-31", "%Y-%m-%d", -86_400),
+        ("date", "60", "%Y-%m-%d", 60),
+        ("date", "19700102", "%Y%m%d", 86_400),
     ],
 )
 def test_dates_are_read_as_utc(type_: str, text: str, format_: str, value: int) -> None:
@@ -96,6 +115,24 @@ def test_output_is_written_as_esp_writes_it() -> None:
     assert format_event(Event("I", "N", (1, 2.5, None)), fields) == "I,N, 1,2.500000,"
     assert format_event(Event("D", "R", (1, None, 'a,"b')), fields) == 'D,R, 1,,"a,""b"'
     assert format_text("double", 1 / 3) == "0.333333"
+    assert format_text("array(dbl)", (1.5, None, 2.0)) == "[1.500000;;2.000000]"
+    assert format_text("array(i32)", ()) == "[]"
+    assert format_text("blob", b"\x00\xff") == "AP8="
+
+
+def test_output_can_have_another_format() -> None:
+    fields = (Field("k", "int64", True), Field("d", "double"), Field("t", "stamp"))
+    line = line_formatter(fields, date_format="%Y-%m-%d %H:%M:%S.%f", precision=2)
+    assert line(Event("I", "N", (1, 2.5, 1_500_000))) == "I,N, 1,2.50,1970-01-01 00:00:01.500000"
+    assert line(Event("I", "N", (1, None, 2**62))) == f"I,N, 1,,{2**62}"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "flags"),
+    [("i", "n"), ("Insert", "Normal"), (" I ", ""), ("INSERT", " N")],
+)
+def test_opcodes_and_flags_are_letters_or_words(opcode: str, flags: str) -> None:
+    assert decoder(FIELDS[:1])(opcode, flags, ["7"]) == Event("I", "N", (7,))
 
 
 @given(
@@ -118,6 +155,8 @@ def test_a_line_reads_back_as_the_event_it_was(
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        ("X,N,1,2,x,3", "unknown opcode 'X'"),
+        ("I,Z,1,2,x,3", "unknown flags 'Z'"),
         ("", "0 cells where the schema wants 6"),
         ("I,N,1,2,x", "5 cells"),
         ("I,N,1,x,y,2", "field small: 'x' is not a whole number"),
