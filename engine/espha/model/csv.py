@@ -1,8 +1,8 @@
 """Events as lines of ESP's CSV."""
 
-import csv
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
@@ -74,27 +74,55 @@ def read_flags(text: str) -> str:
     return flags
 
 
+def split(text: str, delimiter: str = ",") -> list[str]:
+    """Split one row into cells; blanks around a cell do not count unless they stand in quotes.
+
+    A cell in quotes can hold the delimiter, line breaks, and a quote written twice.
+
+    Raises:
+        BadRecord: a quote is not closed, or something stands behind a closing quote.
+    """
+    if '"' not in text:
+        return [cell.strip(_BLANKS) for cell in text.split(delimiter)]
+    pattern, cells, start = _cell(delimiter), [], 0
+    while True:
+        match = pattern.match(text, start)
+        if match is None:
+            raise BadRecord(f"not a row of CSV: a quote at column {start + 1} is not closed well")
+        inside, plain, end = match.groups()
+        cells.append(plain.rstrip(_BLANKS) if inside is None else inside.replace('""', '"'))
+        if not end:
+            return cells
+        start = match.end()
+
+
+_BLANKS = "".join(map(chr, range(33)))
+"""Everything up to the blank, as Catalyst has it."""
+
+
+@cache
+def _cell(delimiter: str) -> re.Pattern[str]:
+    """One cell and the delimiter behind it; possessive, so that it never tries twice."""
+    end = re.escape(delimiter)
+    blank = f"(?:(?!{end})[\\x00-\\x20])*+"
+    return re.compile(
+        rf'{blank}(?:"((?:[^"]++|"")*+)"{blank}|((?!")[^{end}]*+))({end}|\Z)', re.DOTALL
+    )
+
+
 def parse_event(line: str, fields: Sequence[Field]) -> Event:
-    """Read `opcode,flags,field,…`; blanks behind a comma do not count, an empty cell is null.
+    """Read `opcode,flags,field,…`; see `split` and `decoder`.
 
     Raises:
         BadRecord: no CSV, other cells than the schema has fields, or a cell of another type.
     """
-    cells = _cells(line)
+    cells = split(line.rstrip("\r\n"))
     if len(cells) != len(fields) + 2:
         raise BadRecord(
             f"{len(cells)} cells where the schema wants {len(fields) + 2} (opcode, flags, "
             f"{len(fields)} fields)"
         )
     return decoder(fields)(cells[0], cells[1], cells[2:])
-
-
-def _cells(line: str) -> list[str]:
-    try:
-        rows = list(csv.reader([line.rstrip("\r\n")], skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise BadRecord(f"not a line of CSV: {error}") from None
-    return rows[0] if rows else []
 
 
 def format_event(event: Event, fields: Sequence[Field]) -> str:
@@ -112,15 +140,12 @@ def line_formatter(
         date_format: see `espha.model.types.formatter`.
         precision: decimals of doubles.
     """
-    formatters = [formatter(field.type, date_format, precision) for field in fields]
+    write_all = [formatter(field.type, date_format, precision) for field in fields]
 
     def line(event: Event) -> str:
         opcode, flags, values = event
-        cells = [write(value) for write, value in zip(formatters, values, strict=True)]
-        text = ",".join(cells)
-        if text.count(",") >= len(cells) or _LAYOUT.search(text):
-            text = ",".join(map(quoted, cells))
-        return f"{opcode},{flags}, {text}"
+        cells = [quoted(write(value)) for write, value in zip(write_all, values, strict=True)]
+        return f"{opcode},{flags}, {','.join(cells)}"
 
     return line
 
@@ -128,10 +153,14 @@ def line_formatter(
 def quoted(cell: str) -> str:
     """Put a cell in quotes if it would not read back without them."""
     # Blanks at the ends would be taken for layout; quotes keep them.
-    if "," in cell or '"' in cell or "\n" in cell or "\r" in cell or cell != cell.strip():
+    if _LAYOUT.search(cell) and ("," in cell or '"' in cell or "\n" in cell or _edged(cell)):
         return '"' + cell.replace('"', '""') + '"'
     return cell
 
 
-_LAYOUT = re.compile(r'["\s]')
-"""What may need quotes, beside a comma."""
+def _edged(cell: str) -> bool:
+    return cell != cell.strip(_BLANKS)
+
+
+_LAYOUT = re.compile(r'[",\x00-\x20]')
+"""What may need quotes."""

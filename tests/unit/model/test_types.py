@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espha.model.csv import decoder, format_event, line_formatter, parse_event
+from espha.model.csv import decoder, format_event, line_formatter, parse_event, quoted, split
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 from espha.model.types import INTEGERS, checker, format_text, parse_text
@@ -157,16 +157,41 @@ def test_a_line_reads_back_as_the_event_it_was(
     [
         ("X,N,1,2,x,3", "unknown opcode 'X'"),
         ("I,Z,1,2,x,3", "unknown flags 'Z'"),
-        ("", "0 cells where the schema wants 6"),
+        ("", "1 cells where the schema wants 6"),
         ("I,N,1,2,x", "5 cells"),
         ("I,N,1,x,y,2", "field small: 'x' is not a whole number"),
-        ('I,N,1,2,"open,3', "not a line of CSV"),
-        ("I,N,1,2,a\rb,3", "not a line of CSV"),
+        ('I,N,1,2,"open,3', "not a row of CSV"),
     ],
 )
 def test_a_bad_line_is_refused(line: str, reason: str) -> None:
     with pytest.raises(BadRecord, match=reason):
         parse_event(line, FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "cells"),
+    [
+        ("", [""]),
+        (" a ,b b,\tc ", ["a", "b b", "c"]),
+        (' " a " ,"b,""c""",', [" a ", 'b,"c"', ""]),
+        ('"a\nb",c"d', ["a\nb", 'c"d']),
+        ('"","', None),
+        ('"a"b,c', None),
+        pytest.param('"' + "a" * 100_000, None, id="long and open"),
+    ],
+)
+def test_a_row_is_split_into_cells(line: str, cells: list[str] | None) -> None:
+    if cells is None:
+        with pytest.raises(BadRecord, match="not closed well"):
+            split(line)
+    else:
+        assert split(line) == cells
+        assert split(line.replace(",", ";"), ";") == [cell.replace(",", ";") for cell in cells]
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_cells_read_back_as_they_were_written(cells: list[str]) -> None:
+    assert split(",".join(map(quoted, cells))) == cells
 
 
 @given(st.text())
