@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from espha.model.project import Field, Window
 from espha.windows import compute, copy, filter, functional, source, summary
-from espha.windows.index import Index
+from espha.windows.index import index_of
 from espha.windows.stage import Collapse, OnlyInserts, Stage
 
 Feeds = Sequence[tuple[Field, ...]]
@@ -34,7 +34,7 @@ def build_stages(window: Window, feeds: Feeds) -> list[Stage]:
     """
     stages = BUILDERS[window.kind](window, feeds)
     if window.stateful and window.kind not in OWN_ROWS:
-        stages.append(Index(window.fields))
+        stages.append(index_of(window))
     if window.collapse_updates:
         stages.append(Collapse())
     if window.insert_only_output:

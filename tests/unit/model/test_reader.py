@@ -181,7 +181,7 @@ def calculate(
         (
             xml(IN + '<window-copy name="out"><retention type="bycount_sliding">5</retention>'
                 "</window-copy>", EDGE),
-            'line 4: <retention>: retention is not supported yet',
+            'line 4: <retention>: a window with pi_EMPTY keeps no rows',
         ),
         (xml(IN + FILTER.format("y == 1"), EDGE), "<expression>: there is no field 'y'"),
         (xml(IN + FILTER.format("s"), EDGE), "a filter needs a condition"),
