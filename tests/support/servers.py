@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -24,12 +25,21 @@ JAR_CACHE = (
 
 
 def free_ports(count: int) -> list[int]:
-    """Return loopback ports that nobody uses now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for entry in sockets:
-            entry.bind(("127.0.0.1", 0))
-        return [entry.getsockname()[1] for entry in sockets]
+    """Return loopback ports that nobody uses now, none of those that the kernel hands out.
+
+    A client that tries a dead server's port again and again would one day be given that very port
+    as its own: it would talk to itself, and the server could not come back.
+    """
+    first_of_kernel = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    candidates = range(10_000, first_of_kernel)
+    free: list[int] = []
+    for port in random.sample(candidates, len(candidates)):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            free.append(port)
+        if len(free) == count:
+            return free
+    raise AssertionError(f"no {count} free ports from {candidates.start} to {candidates.stop}")
 
 
 def wait_until(condition: Callable[[], bool], timeout: float, what: str) -> None:

@@ -9,6 +9,7 @@ Whatever goes wrong ends the process: its state is rebuilt from the log by the n
 
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Protocol
@@ -88,7 +89,9 @@ class Engine:
         writer: FencedWriter,
         fence: Fence,
         control: Control,
+        acknowledge: Callable[[OrderRecord], None] = lambda record: None,
     ) -> None:
+        self._acknowledge = acknowledge
         self._name = name
         self._model = model_digest(project)
         self._label = f"{project.name}@{self._model[:4]}"
@@ -230,6 +233,7 @@ class Engine:
         self._writer.commit(
             [*map(_record, result.outputs), Record(self._log.topic, record.encode())]
         )
+        self._acknowledge(record)
         self._at.passed(record)
         self._count(batch, result)
         self._report("active")

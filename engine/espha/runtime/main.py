@@ -11,6 +11,7 @@ from espha.model.topics import topic_plan
 from espha.pipeline.codec import CodecError
 from espha.pipeline.job import BatchJob, StateLostError
 from espha.pipeline.session import FastFence, open_session
+from espha.runtime.acknowledged import acknowledgements
 from espha.runtime.control import Control
 from espha.runtime.engine import Diverged, Engine
 from espha.runtime.inputs import Inputs
@@ -63,6 +64,7 @@ def _assemble(settings: Settings, control: Control) -> Engine:
         writer=FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name)),
         fence=FastFence(session, settings.bootstrap),
         control=control,
+        acknowledge=acknowledgements(settings.ack_log),
     )
 
 

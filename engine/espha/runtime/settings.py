@@ -28,6 +28,7 @@ class Settings(BaseSettings):
     http_port: int = Field(default=8080, ge=0, le=65_535)
     spark_master: str = "local[1]"
     jars: Path = Path("/opt/espha/jars")
+    ack_log: Path | None = None
 
 
 def load_settings() -> Settings:
