@@ -202,12 +202,11 @@ def calculate(
             xml(IN + COMPUTE.format("id*:string,y:int32", "<field-expr>1</field-expr>"), EDGE),
             "field 'id' is string, in the input int64",
         ),
-        (xml(IN + FUNCTIONAL.format("id*:int64,z:int32", ""), EDGE), "'z' is not in the input"),
-        (xml(IN + FUNCTIONAL.format("id*:int64,x:double", ""), EDGE), "double, in the input"),
+        (xml(IN + FUNCTIONAL.format("z*:int32", ""), EDGE), "key field 'z' is not in the input"),
         (
-            xml(IN + FUNCTIONAL.format(SCHEMA, "<function-context><functions><function name='x'>1"
-                "</function></functions></function-context>"), EDGE),
-            "<function name=\"x\">: functions are not supported yet",
+            xml(IN + FUNCTIONAL.format(SCHEMA, "<function-context><functions><function name='x'>"
+                "one()</function></functions></function-context>"), EDGE),
+            "<function name=\"x\">: there is no function one()",
         ),
         (xml(IN + calculate(algorithm="ROC"), EDGE), "algorithm 'ROC' is not supported; there is"),
         (xml(IN + calculate(length="0"), EDGE), "windowLength is '0'; give a whole number from 1"),

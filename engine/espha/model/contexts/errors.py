@@ -1,0 +1,5 @@
+"""What is wrong with a text of the function language."""
+
+
+class ContextError(ValueError):
+    """A function, property or expression cannot be run; the message says why and what to do."""

@@ -1,0 +1,145 @@
+"""The values of the function language, and how one becomes another.
+
+Null is None. Numbers are int (64 bits) and float (finite), texts are str. Conditions give 1 or 0;
+`true` and `false` of JSON are bool, so that they can become `true` as a text and 1 as a number.
+Documents and collections (an XML element, a JSON array or object, a list, set or map property)
+live as long as the event.
+"""
+
+import json
+import math
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from lxml import etree
+
+from espha.model.events import BadRecord
+
+MAX_TEXT: Final = 1024 * 1024
+"""Longest text that a function makes or a document is read from, in characters."""
+
+_LOW, _HIGH = -(2**63), 2**63 - 1
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_EXACT = 1e15
+
+
+def text(value: Any) -> str | None:
+    """Return the value as a text; a whole double has no fraction, an object is JSON or XML."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+    return bounded(_document_text(value))
+
+
+def _document_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, etree._Element):
+        return etree.tostring(value, encoding="unicode", with_tail=False)
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value))
+    if isinstance(value, tuple):
+        if all(isinstance(part, str) for part in value):
+            return ",".join(value)
+        return "[" + ";".join(text(part) or "" for part in value) + "]"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def bounded(value: str) -> str:
+    """Return the text.
+
+    Raises:
+        BadRecord: it is longer than `MAX_TEXT`; functions can double a text again and again.
+    """
+    if len(value) > MAX_TEXT:
+        raise BadRecord(f"a function made a text of {len(value)} characters; at most {MAX_TEXT}")
+    return value
+
+
+def number(value: Any) -> int | float | None:
+    """Return the value as a number; null when it is none."""
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return value
+    return _parsed(value.strip()) if isinstance(value, str) else None
+
+
+def _parsed(value: str) -> int | float | None:
+    if _INTEGER.fullmatch(value):
+        return settled(int(value))
+    return settled(float(value)) if _DOUBLE.fullmatch(value) else None
+
+
+def settled(value: int | float) -> int | float | None:
+    """Return a result of arithmetic; null when it has no place in 64 bits."""
+    if isinstance(value, int):
+        return value if _LOW <= value <= _HIGH else None
+    return value if math.isfinite(value) else None
+
+
+def integer(value: Any) -> int | None:
+    """Return the value as a whole number of 64 bits, without its fraction."""
+    found = number(value)
+    if found is None:
+        return None
+    whole = int(found)
+    return whole if _LOW <= whole <= _HIGH else None
+
+
+def double(value: Any) -> float | None:
+    """Return the value as a double."""
+    found = number(value)
+    return None if found is None else float(found)
+
+
+def truth(value: Any) -> bool:
+    """Say whether a condition holds.
+
+    Null, zero, an empty text, `false` and texts that are the number zero are false.
+    """
+    if value is None or isinstance(value, int | float):
+        return bool(value)
+    if not isinstance(value, str):
+        return True
+    found = number(value)
+    if found is not None:
+        return bool(found)
+    return value.strip().lower() not in {"", "false"}
+
+
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1: as numbers when both are numbers, as texts otherwise; null comes first."""
+    if left is None or right is None:
+        return (left is not None) - (right is not None)
+    first, second = number(left), number(right)
+    if first is not None and second is not None:
+        return (first > second) - (first < second)
+    one, two = text(left) or "", text(right) or ""
+    return (one > two) - (one < two)
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Say whether two values are the same; two texts are compared as texts, `007` is not `7`."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
+    return compare(left, right) == 0
+
+
+def seconds_of(value: str) -> tuple[int, int] | None:
+    """Read ISO 8601 (UTC without a zone) as (seconds, microseconds) since 1970."""
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    return since.days * 86_400 + since.seconds, since.microseconds
