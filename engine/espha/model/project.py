@@ -28,6 +28,9 @@ class Field(NamedTuple):
     key: bool = False
 
 
+ConnectorState = Literal["started", "running", "finished", "stopped"]
+
+
 class Connector(Part):
     """A connector: how events enter (`pub`) or leave (`sub`) a window."""
 
@@ -36,6 +39,21 @@ class Connector(Part):
     type: Literal["pub", "sub"]
     properties: dict[str, str]
     line: int
+    active: bool = True
+
+
+class ConnectorGroup(Part):
+    """Connectors that start together.
+
+    Attributes:
+        entries: connectors ("query/window/connector"), and the state each of them must have
+            before other groups start.
+        after: names of the groups that must be so far before this one starts.
+    """
+
+    name: str
+    entries: tuple[tuple[str, ConnectorState], ...]
+    after: tuple[str, ...] = ()
 
 
 class Edge(Part):
@@ -130,12 +148,14 @@ class Project(Part):
     Attributes:
         windows: by "query/window", in the order of the XML.
         edges: in the order of the XML, one source and one target each.
+        groups: in which connectors start, in the order of the XML.
         warnings: what the XML says and the engine does not use.
     """
 
     name: str
     windows: dict[str, SerializeAsAny[Window]]
     edges: tuple[Edge, ...]
+    groups: tuple[ConnectorGroup, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
     def edges_into(self, path: str) -> list[Edge]:

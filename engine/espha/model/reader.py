@@ -8,20 +8,35 @@ from typing import get_args
 
 from lxml import etree
 
-from espha.model.connectors import read_connectors
+from espha.model.connectors import read_connectors, read_groups
 from espha.model.kinds import KINDS
 from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Feed, Reading
 from espha.model.problems import Findings, ModelError, line_of
-from espha.model.project import Edge, Index, Project, Window
+from espha.model.project import ConnectorGroup, Edge, Index, Project, Window
 from espha.model.tokens import substitute
 from espha.model.xml import IGNORED, attributes, boolean, children, parse
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_NAME = re.compile(r"(?! )[^/\x00-\x1f\x7f]{1,200}(?<! )")
 _SLOT = re.compile(r"-1|[0-9]{1,6}")
 _INDEXES = get_args(Index)
-_PROJECT_ATTRIBUTES = frozenset({"name", "index", "pubsub", "threads", "port"})
+_PROJECT_ATTRIBUTES = frozenset(
+    {"name", "index", "pubsub", "threads", "port", "heartbeat-interval", "use-tagged-token"}
+)
 _PROJECT_ELEMENTS = frozenset({"contqueries", "properties", "project-connectors"})
-_QUERY_ATTRIBUTES = frozenset({"name", "index", "trace"})
+_QUERY_ATTRIBUTES = frozenset({"name", "index", "trace", "timing-threshold"})
+_NOT_OURS = {
+    "train": "models are not trained here; compute with window-calculate, window-python or a score "
+    "that comes as data",
+    "score": "analytic stores are not run here",
+    "model-reader": "analytic stores are not run here",
+    "procedural": "DS2, MAS modules and C++ plugins are not run; use window-python or window-lua",
+    "object-tracker": "video and pictures are not processed here",
+    "textcontext": "SAS text analytics are not run here",
+    "textcategory": "SAS text analytics are not run here",
+    "textsentiment": "SAS text analytics are not run here",
+    "texttopic": "SAS text analytics are not run here",
+}
+"""Window types that will not be, and why."""
 MAX_EDGES = 5_000
 """Lists of sources and targets multiply, so a short text could make any number of edges."""
 
@@ -31,7 +46,11 @@ Elements = dict[str, etree._Element]
 
 
 def read_project(
-    xml: str | bytes, source: str = "model.xml", *, tokens: Mapping[str, str] | None = None
+    xml: str | bytes,
+    source: str = "model.xml",
+    *,
+    tokens: Mapping[str, str] | None = None,
+    checking: bool = False,
 ) -> Project:
     """Read and check a model.
 
@@ -39,13 +58,17 @@ def read_project(
         xml: the text of a `<project>`, or of an `<engine>` with one project.
         source: what to call it in messages.
         tokens: values for `@TOKEN@`, which win over the project's own properties.
+        checking: the model is not going to run, so a token may lack its value.
 
     Raises:
         ModelError: with every problem found.
     """
     findings = Findings()
     element = _find_project(parse(xml, source), findings)
-    project = None if element is None else _Reader(element, tokens or {}, findings).read()
+    project = None
+    if element is not None:
+        substitute(element, tokens or {}, findings, checking=checking)
+        project = _Reader(element, findings).read()
     if findings.problems or project is None:
         raise ModelError(sorted(findings.problems, key=lambda problem: problem.line), source)
     return project
@@ -54,7 +77,8 @@ def read_project(
 def _find_project(root: etree._Element, findings: Findings) -> etree._Element | None:
     if root.tag == "project":
         return root
-    projects = root.findall("projects/project") if root.tag == "engine" else []
+    projects = root.findall("projects/project") + root.findall("project")
+    projects = projects if root.tag == "engine" else []
     if len(projects) != 1:
         findings.refuse(root, f"needs one <project>, has {len(projects)}")
         return None
@@ -62,10 +86,10 @@ def _find_project(root: etree._Element, findings: Findings) -> etree._Element | 
 
 
 def _check_name(element: etree._Element, findings: Findings) -> str:
-    """Names become parts of topic names, where a dot separates them."""
+    """Read a name; slashes separate names in paths."""
     name = element.get("name", "")
     if not _NAME.fullmatch(name):
-        reason = f"the name {name!r} does not fit a topic: 1 to 80 letters, digits, _ or -"
+        reason = f"the name {name!r} is none: 1 to 200 characters, no slash, no blank at its ends"
         findings.refuse(element, reason)
     return name
 
@@ -81,16 +105,13 @@ def _index(element: etree._Element, inherited: str, findings: Findings) -> str:
 class _Reader:
     """Reads one project; problems go to `findings`."""
 
-    def __init__(
-        self, project: etree._Element, tokens: Mapping[str, str], findings: Findings
-    ) -> None:
+    def __init__(self, project: etree._Element, findings: Findings) -> None:
         self._project = project
         self._findings = findings
         self._elements: Elements = {}
         self._indexes: dict[str, str] = {}
         self._edges: list[Edge] = []
         self._feeds: dict[str, list[Edge]] = defaultdict(list)
-        substitute(project, tokens, findings)
 
     def read(self) -> Project | None:
         """Return the project, or None when it has problems."""
@@ -100,21 +121,21 @@ class _Reader:
         self._check_inputs()
         windows = self._read_windows()
         self._check_slots(windows)
-        self._check_topics(windows)
+        groups = read_groups(self._project, self._findings)
+        self._check_groups(groups)
         if self._findings.problems:
             return None
         return Project(
             name=name,
             windows={path: windows[path] for path in self._elements},
             edges=tuple(self._edges),
+            groups=groups,
             warnings=tuple(self._findings.warnings),
         )
 
     def _read_queries(self, inherited: str) -> None:
         names: set[str] = set()
         for block in children(self._project, _PROJECT_ELEMENTS, self._findings):
-            if block.tag == "project-connectors":
-                self._findings.warn(block, "connectors are not started in groups")
             if block.tag != "contqueries":
                 continue
             for query in children(block, frozenset({"contquery"}), self._findings):
@@ -148,8 +169,7 @@ class _Reader:
         self._elements[path] = element
         kind = KINDS.get(_kind(element))
         if kind is None:
-            known = ", ".join(f"window-{name}" for name in KINDS)
-            self._findings.refuse(element, f"this window is not supported; there are {known}")
+            self._findings.refuse(element, _why_not(_kind(element)))
             return
         self._indexes[path] = _index(element, inherited, self._findings)
         attributes(element, COMMON_ATTRIBUTES | kind.attributes, self._findings)
@@ -157,7 +177,9 @@ class _Reader:
 
     def _read_edge(self, element: etree._Element, query: str) -> None:
         attributes(element, _EDGE_ATTRIBUTES, self._findings)
-        sources, targets = (element.get(end, "").split() for end in ("source", "target"))
+        sources, targets = (
+            self._listed(element.get(end, ""), query) for end in ("source", "target")
+        )
         if not sources or not targets:
             self._findings.refuse(element, "needs a source and a target")
         if len(self._edges) + len(sources) * len(targets) > MAX_EDGES:
@@ -169,6 +191,11 @@ class _Reader:
         for source in sources:
             for target in targets:
                 self._add_edge(element, f"{query}/{source}", f"{query}/{target}")
+
+    def _listed(self, text: str, query: str) -> list[str]:
+        """Split a list of windows; a name with blanks stands alone."""
+        whole = text.strip()
+        return [whole] if f"{query}/{whole}" in self._elements else whole.split()
 
     def _add_edge(self, element: etree._Element, source: str, target: str) -> None:
         if source not in self._elements or target not in self._elements:
@@ -276,21 +303,30 @@ class _Reader:
                 reason = f"an edge takes slot {edge.slot} of it, but it has no <splitter-expr>"
                 self._findings.refuse(self._elements[edge.source], reason)
 
-    def _check_topics(self, windows: Mapping[str, Window]) -> None:
-        topics: dict[str, str] = {}
-        prefixes: dict[str, str] = {}
-        for path, window in windows.items():
-            for connector in window.connectors:
-                values = connector.properties if connector.class_ == "kafka" else {}
-                topic, prefix = values.get("kafkatopic"), values.get("urlhostport")
-                if topic and topics.setdefault(topic, path) != path:
-                    reason = f"topic {topic} belongs to window {topics[topic]} already"
-                    self._findings.refuse(self._elements[path], reason)
-                if prefix:
-                    prefixes.setdefault(prefix, path)
-        if len(prefixes) > 1:
-            shown = ", ".join(prefixes)
-            self._findings.refuse(self._project, f"connectors differ in urlhostport: {shown}")
+    def _check_groups(self, groups: tuple[ConnectorGroup, ...]) -> None:
+        there = {
+            f"{path}/{connector.get('name', '')}"
+            for path, element in self._elements.items()
+            for connector in element.findall("connectors/connector")
+        }
+        for element in self._project.findall(
+            "project-connectors/connector-groups/connector-group/connector-entry"
+        ):
+            name = element.get("connector", "")
+            if name not in there:
+                self._findings.refuse(element, f"there is no connector {name!r}")
+        try:
+            list(TopologicalSorter({group.name: group.after for group in groups}).static_order())
+        except CycleError as error:
+            shown = " -> ".join(error.args[1])
+            self._findings.refuse(self._project, f"connector groups wait for each other: {shown}")
+
+
+def _why_not(kind: str) -> str:
+    if kind in _NOT_OURS:
+        return f"this window is not supported: {_NOT_OURS[kind]}"
+    known = ", ".join(f"window-{name}" for name in KINDS)
+    return f"this window is not supported; there are {known}"
 
 
 def _kind(element: etree._Element) -> str:

@@ -60,6 +60,7 @@ def _field(
     if not _FIELD_NAME.fullmatch(name):
         findings.refuse(element, f"{name!r} is no field name: use letters, digits and _")
         return None
+    type_ = type_.strip().lower()
     if type_ not in TYPES:
         known = ", ".join(sorted(TYPES))
         findings.refuse(element, f"field {name!r} has type {type_!r}; there are {known}")

@@ -1,10 +1,10 @@
 """Names of the Kafka topics of a deployed model."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from espha.model.connectors import TOPIC
+from espha.model.problems import ModelError, Problem
 from espha.model.project import Connector, Project, Window
 
 
@@ -40,8 +40,10 @@ def topic_plan(project: Project, prefix: str = "", deployment: str = "default/es
         deployment: "namespace/name", the prefix when nobody else says one.
 
     Raises:
-        ValueError: a name is no Kafka topic, or two topics would have the same name.
+        ModelError: a name is no Kafka topic, two topics would have the same name, or a Kafka
+            connector cannot be deployed as it is.
     """
+    _check_connectors(project, prefix)
     start = prefix or _prefix_of(project) or deployment.replace("/", "_")
     inputs, outputs = {}, {}
     for path, window in project.windows.items():
@@ -51,7 +53,7 @@ def topic_plan(project: Project, prefix: str = "", deployment: str = "default/es
         if sub is not None:
             outputs[path] = _topic(project, window, start, "O", None if prefix else sub)
     plan = TopicPlan(start, inputs, outputs, f"{start}.M", f"{start}.E")
-    _check(plan.all())
+    _check(project, plan)
     return plan
 
 
@@ -75,14 +77,58 @@ def _topic(
     return own or f"{prefix}.{project.name}.{window.query}.{window.name}.{end}"
 
 
-def _check(topics: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for topic in topics:
+def _check(project: Project, plan: TopicPlan) -> None:
+    seen: dict[str, Window | None] = {}
+    topics: list[tuple[str, Window | None]] = [
+        *((topic, project.windows[path]) for path, topic in plan.inputs.items()),
+        *((topic, project.windows[path]) for path, topic in plan.outputs.items()),
+        (plan.order_log, None),
+        (plan.dead_letters, None),
+    ]
+    for topic, window in topics:
         if not TOPIC.fullmatch(topic):
-            raise ValueError(
-                f"{topic!r} is no Kafka topic: 1 to 249 letters, digits, dots, _ and -; "
-                "use a shorter or plainer prefix"
+            raise _refusal(
+                project,
+                window,
+                f"{topic!r} is no Kafka topic: 1 to 249 letters, digits, dots, _ and -; use a "
+                "shorter or plainer prefix, or plainer names of project, query and window",
             )
         if topic in seen:
-            raise ValueError(f"two topics would be called {topic!r}; change a kafkatopic")
-        seen.add(topic)
+            other = seen[topic]
+            belongs = f", it belongs to window {other.path} already" if other else ""
+            raise _refusal(
+                project, window, f"two topics would be called {topic!r}{belongs}; change one"
+            )
+        seen[topic] = window
+
+
+def _check_connectors(project: Project, prefix: str) -> None:
+    """Refuse what an engine could only do wrong."""
+    prefixes: list[str] = []
+    for window in project.windows.values():
+        found: list[str] = []
+        for connector in window.connectors:
+            if connector.class_ != "kafka":
+                continue
+            if connector.type in found:
+                reason = f"a window has one Kafka connector of type {connector.type}"
+                raise _refusal(project, window, reason)
+            found.append(connector.type)
+            prefixes.append(connector.properties.get("urlhostport", ""))
+            kind = connector.properties.get("kafkatype", "csv")
+            if kind not in _TYPES:
+                reason = f"kafkatype {kind!r} is not supported; use csv or json"
+                raise _refusal(project, window, reason)
+    different = list(dict.fromkeys(prefix for prefix in prefixes if prefix))
+    if len(different) > 1 and not prefix:
+        reason = f"connectors differ in urlhostport: {', '.join(different)}"
+        raise _refusal(project, None, reason)
+
+
+_TYPES = frozenset({"csv", "json", "binary"})
+
+
+def _refusal(project: Project, window: Window | None, reason: str) -> ModelError:
+    if window is None:
+        return ModelError([Problem(1, "project", project.name, reason)])
+    return ModelError([Problem(window.line, f"window-{window.kind}", window.name, reason)])

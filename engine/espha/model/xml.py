@@ -9,7 +9,7 @@ from espha.model.problems import Findings, ModelError, Problem
 MAX_BYTES = 2 * 1024 * 1024
 """A ConfigMap holds 1 MiB; nothing larger can come from a deployment."""
 
-IGNORED = frozenset({"metadata", "description"})
+IGNORED = frozenset({"metadata", "description", "comment", "documentation"})
 """Elements that say nothing to an engine, wherever they stand."""
 
 
@@ -92,7 +92,7 @@ def properties(element: etree._Element | None, findings: Findings) -> dict[str, 
         return result
     for block in children(element, frozenset({"properties"}), findings):
         for item in children(block, frozenset({"property"}), findings):
-            name = item.get("name", "")
+            name = item.get("name", "").strip()
             if not name:
                 findings.refuse(item, "a property needs a name")
             elif name in result:

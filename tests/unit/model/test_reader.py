@@ -157,8 +157,8 @@ def calculate(
         (xml(IN + COPY, EDGE.replace("/>", ' slot="x"/>')), "slot 'x' is no slot"),
         (xml(IN + COPY, EDGE.replace('/>', ' role="model"/>')), "role 'model' means nothing"),
         (xml(IN + IN), "another window of this query has the same name"),
-        (xml(source(SCHEMA, name="a.b")), "the name 'a.b' does not fit a topic"),
-        (xml(IN).replace('name="p"', ""), "<project>: the name '' does not fit a topic"),
+        (xml(source(SCHEMA, name="a/b")), "the name 'a/b' is none: 1 to 200 characters, no slash"),
+        (xml(IN).replace('name="p"', ""), "<project>: the name '' is none"),
         (xml(IN, index="pi_TREE"), "index 'pi_TREE' is not known"),
         (xml(source("id:int64")), "the schema has no key field"),
         (xml(source("id*:int65")), "field 'id' has type 'int65'; there are array"),
@@ -232,21 +232,8 @@ def calculate(
         ),
         (xml(source(SCHEMA, body=KAFKA.format("both", ""))), "property 'type' is 'both'; use pub"),
         (
-            with_kafka("<property name='kafkatopic'>a b</property>"),
-            "kafkatopic 'a b' is no topic",
-        ),
-        (
-            with_kafka("<property name='kafkatype'>avro</property>"),
-            "kafkatype 'avro' is not supported",
-        ),
-        (
             xml(IN + '<window-copy name="out">' + KAFKA.format("pub", "") + "</window-copy>", EDGE),
             "only a source window takes events from a pub connector",
-        ),
-        (
-            xml(source(SCHEMA, body=SUB.replace("</connectors>", "") + SUB.replace(
-                "<connectors>", "").replace("out", "two"))),
-            "a window has one Kafka connector of type sub",
         ),
     ],
 )  # fmt: skip
@@ -285,12 +272,55 @@ def test_all_problems_are_told_at_once() -> None:
     assert [problem.split(":")[0] for problem in found] == ["line 3", "line 4", "line 6"]
 
 
-def test_topics_of_two_windows_differ() -> None:
-    topic = "<property name='kafkatopic'>same</property>"
-    windows = source(SCHEMA, body=KAFKA.format("pub", topic)) + (
-        f'<window-copy name="out">{KAFKA.format("sub", topic)}</window-copy>'
-    )
-    assert "topic same belongs to window q/in already" in problems(xml(windows, EDGE))[0]
+SAME = KAFKA.format("{}", "<property name='kafkatopic'>same</property>")
+
+
+@pytest.mark.parametrize(
+    ("windows", "reason"),
+    [
+        (
+            source(SCHEMA, body=SAME.format("pub"))
+            + f'<window-copy name="out">{SAME.format("sub")}</window-copy>',
+            'line 4: <window-copy name="out">: two topics would be called \'same\', it belongs to '
+            "window q/in already",
+        ),
+        (
+            source(SCHEMA, body=KAFKA.format("sub", "<property name='kafkatopic'>a b</property>"))
+            + COPY,
+            "line 3: <window-source name=\"in\">: 'a b' is no Kafka topic",
+        ),
+        (source(SCHEMA, name="in ü") + COPY, "plainer names of project, query and window"),
+        (
+            source(SCHEMA, body=KAFKA.format("sub", "<property name='kafkatype'>avro</property>"))
+            + COPY,
+            "kafkatype 'avro' is not supported",
+        ),
+        (
+            source(
+                SCHEMA,
+                body=SUB.replace("</connectors>", "")
+                + SUB.replace("<connectors>", "").replace('"out"', '"two"'),
+            )
+            + COPY,
+            "a window has one Kafka connector of type sub",
+        ),
+    ],
+)
+def test_a_model_that_runs_but_cannot_be_deployed(windows: str, reason: str) -> None:
+    edge = EDGE.replace("in", "in ü") if "ü" in windows else EDGE
+    project = read_project(xml(windows, edge))
+    with pytest.raises(ModelError, match=re.escape(reason)):
+        topic_plan(project)
+
+
+def test_names_may_have_blanks_and_dots() -> None:
+    windows = source(SCHEMA, name="the in.1") + '<window-copy name="o u t"/><window-copy name="b"/>'
+    edges = '<edge source="the in.1" target="o u t"/><edge source="o u t" target="b"/>'
+    project = read_project(xml(windows, edges))
+    assert [(edge.source, edge.target) for edge in project.edges] == [
+        ("q/the in.1", "q/o u t"),
+        ("q/o u t", "q/b"),
+    ]
 
 
 def test_topics_come_from_connectors_a_prefix_or_the_deployment() -> None:

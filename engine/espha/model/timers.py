@@ -1,0 +1,104 @@
+"""Properties of timer connectors, and when they tick."""
+
+import calendar
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from espha.model.project import Part
+
+TIMER_PROPERTIES: Final = frozenset({"interval", "unit", "label", "basetime", "timeformat"})
+"""What has an effect."""
+
+_TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECONDS: Final = {
+    "millisecond": 1,
+    "second": 1_000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 604_800_000,
+}
+_MONTHS: Final = {"month": 1, "year": 12}
+
+
+class Timer(Part):
+    """When a timer ticks: at `base`, and each interval later.
+
+    Attributes:
+        base: milliseconds since 1970; None: the moment of the start.
+        step: the interval in milliseconds; 0 when it is one of months.
+        months: the interval in months.
+        label: text that goes into the events.
+    """
+
+    base: int | None
+    step: int
+    months: int
+    label: str
+
+    def first(self, now: int) -> int:
+        """Return the number of the first tick at or after `now` (ms since 1970)."""
+        base = now if self.base is None else self.base
+        if now <= base:
+            return 0
+        if self.step:
+            return -((base - now) // self.step)
+        start, end = _date(base), _date(now)
+        months = (end.year - start.year) * 12 + end.month - start.month
+        number = months // self.months
+        while self.tick(number, now) < now:
+            number += 1
+        return number
+
+    def tick(self, number: int, started: int) -> int:
+        """Return when the tick `number` is, in ms since 1970; `started`: when the timer began."""
+        base = started if self.base is None else self.base
+        if self.step:
+            return base + number * self.step
+        start = _date(base)
+        year, month = divmod(start.year * 12 + start.month - 1 + number * self.months, 12)
+        last = calendar.monthrange(year, month + 1)[1]
+        moment = start.replace(year=year, month=month + 1, day=min(start.day, last))
+        return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def timer(properties: Mapping[str, str], name: str = "") -> Timer:
+    """Read the properties of a timer connector; `name` is its label when it has none.
+
+    Raises:
+        ValueError: a property has a value that it cannot have; the text says which.
+    """
+    unit = (properties.get("unit", "").strip().lower() or "second").removesuffix("s")
+    interval = properties.get("interval", "").strip()
+    if unit not in _MILLISECONDS and unit not in _MONTHS:
+        raise ValueError(
+            f"property 'unit' is {unit!r}; use {', '.join([*_MILLISECONDS, *_MONTHS])}"
+        )
+    most = 1_200 if unit in _MONTHS else 99_999_999
+    if not (interval.isascii() and interval.isdigit() and 0 < int(interval[:9]) <= most):
+        raise ValueError(
+            f"property 'interval' is {interval!r}; give a whole number from 1 to {most}"
+        )
+    base = properties.get("basetime", "").strip()
+    return Timer(
+        base=_base(base, properties.get("timeformat", "")) if base else None,
+        step=int(interval) * _MILLISECONDS.get(unit, 0),
+        months=int(interval) * _MONTHS.get(unit, 0),
+        label=properties.get("label", "") or name,
+    )
+
+
+def _base(text: str, time_format: str) -> int:
+    try:
+        moment = datetime.strptime(text, time_format or _TIME_FORMAT)
+    except ValueError:
+        shown = time_format or _TIME_FORMAT
+        raise ValueError(f"property 'basetime' is {text!r}, not written as {shown}") from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _date(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
