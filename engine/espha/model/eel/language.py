@@ -1,0 +1,139 @@
+"""The language of one window: its fields, what it initializes, and its expressions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from espha.model.eel.canonical import canonical, declared_names
+from espha.model.eel.closures import Run
+from espha.model.eel.errors import MAX_STEPS, ExpressionError
+from espha.model.eel.kinds import Kind
+from espha.model.eel.parser import parse
+from espha.model.eel.scope import Context, Scope, Store, Variable
+from espha.model.eel.statements import program
+from espha.model.eel.udfs import Initialize, OwnFunctions
+from espha.model.events import Event
+from espha.model.project import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled expression.
+
+    Attributes:
+        kind: of its value: int, double, string, date, stamp, null, blob or array(…).
+        text: the expression in canonical spelling; equal trees have equal texts.
+        run: `run(event, clock=0)` computes the value; the clock is that of the order record, in
+            milliseconds since 1970. Raises BadRecord when it takes too many steps.
+    """
+
+    kind: Kind
+    text: str
+    run: Callable[..., Any]
+
+
+class Language:
+    """Compiles the expressions of one window, and keeps the variables that outlive an event."""
+
+    def __init__(self, fields: Sequence[Field], initialize: Initialize | None = None) -> None:
+        """Run the initializer.
+
+        Args:
+            fields: schema of the events that expressions will see.
+            initialize: what the window initializes.
+
+        Raises:
+            ExpressionError: the initializer or a function cannot be used.
+            BadRecord: the initializer takes too many steps.
+        """
+        initialize = initialize or Initialize()
+        self._fields = tuple(fields)
+        self._context = Context()
+        self._store = Store()
+        self._shared: dict[str, Variable] = {}
+        self._udfs = OwnFunctions(self.scope, initialize.udfs)
+        if initialize.text is not None:
+            self._initialize(initialize.text)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether any variable outlives an event, so that there is a state."""
+        return bool(self._store.values)
+
+    def compile(self, text: str) -> Expression:
+        """Compile an expression of the window.
+
+        Raises:
+            ExpressionError: not in the language, unknown names, or kinds that do not fit.
+        """
+        block = parse(text)
+        scope = self.scope({})
+        made = program(block, scope, self._udfs)
+        if made.kind is None:
+            raise ExpressionError("the expression gives no value", block.at)
+        return Expression(made.kind, canonical(block, scope.spell), self._runner(scope, made.run))
+
+    def state(self) -> tuple[Any, ...]:
+        """Return the variables that outlive events, as plain data."""
+        return tuple(self._store.values)
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Take over the variables; the same expressions must have been compiled.
+
+        Raises:
+            ValueError: the state is that of other expressions.
+        """
+        if len(state) != len(self._store.values):
+            raise ValueError(f"{len(state)} variables for {len(self._store.values)}")
+        self._store.values[:] = state
+
+    def scope(
+        self,
+        kept: dict[str, Variable],
+        *,
+        parameters: Sequence[Kind] | None = None,
+        once: bool = False,
+    ) -> Scope:
+        """Return a scope of this window.
+
+        Args:
+            kept: names of the variables that are private to it.
+            parameters: kinds of the parameters, for the body of a function.
+            once: for the initializer.
+        """
+        fields = () if once else self._fields
+        return Scope(
+            self._context, fields, self._shared, kept, self._store, parameters=parameters, once=once
+        )
+
+    def spell(self, text: str) -> str:
+        """Return a text in canonical spelling, without compiling it.
+
+        Raises:
+            ExpressionError: not in the language.
+        """
+        block = parse(text)
+        declared = declared_names(block)
+        scope = self.scope({})
+        return canonical(
+            block, lambda name: name.lower() if name.lower() in declared else scope.spell(name)
+        )
+
+    def _initialize(self, text: str) -> None:
+        """Run the initializer; what it declares is shared, whatever its scope."""
+        block = parse(text)
+        scope = self.scope({}, once=True)
+        made = program(block, scope, self._udfs)
+        self._runner(scope, made.run)(Event("I", "N", ()))
+
+    def _runner(self, scope: Scope, body: Run) -> Callable[..., Any]:
+        if not scope.needs:
+            return lambda event, clock=0: body(event.values)
+        context, frame, blank = self._context, scope.frame, scope.blank
+
+        def run(event: Event, clock: int = 0) -> Any:
+            context.event, context.clock, context.left = event, clock, MAX_STEPS
+            frame[:] = blank
+            return body(event.values)
+
+        return run
