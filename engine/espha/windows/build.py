@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from espha.model.project import Field, Window
-from espha.windows import compute, copy, filter, functional, geofence, source, summary
+from espha.windows import compute, copy, filter, functional, geofence, source, summary, union
 from espha.windows.index import index_of
 from espha.windows.stage import Collapse, OnlyInserts, Stage
 
@@ -18,6 +18,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "copy": copy.stages,
     "functional": functional.stages,
     "calculate": summary.stages,
+    "union": union.stages,
     "geofence": geofence.stages,
 }
 """What makes the stages of each kind of window."""

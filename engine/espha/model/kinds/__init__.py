@@ -7,7 +7,7 @@ that reads one window when those that feed it are known.
 from collections.abc import Mapping
 from typing import Final
 
-from espha.model.kinds import calculate, compute, copy, filter, functional, geofence, source
+from espha.model.kinds import calculate, compute, copy, filter, functional, geofence, source, union
 from espha.model.kinds.base import Kind
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -19,6 +19,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         copy.KIND,
         functional.KIND,
         calculate.KIND,
+        union.KIND,
         geofence.KIND,
     )
 }
