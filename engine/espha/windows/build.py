@@ -4,7 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from espha.model.project import Field, Window
-from espha.windows import compute, copy, filter, functional, geofence, source, summary, union
+from espha.windows import (
+    compute,
+    copy,
+    filter,
+    functional,
+    geofence,
+    lua,
+    python,
+    source,
+    summary,
+    union,
+)
 from espha.windows.index import index_of
 from espha.windows.stage import Collapse, OnlyInserts, Stage
 
@@ -20,6 +31,8 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "calculate": summary.stages,
     "union": union.stages,
     "geofence": geofence.stages,
+    "lua": lua.stages,
+    "python": python.stages,
 }
 """What makes the stages of each kind of window."""
 

@@ -7,7 +7,18 @@ that reads one window when those that feed it are known.
 from collections.abc import Mapping
 from typing import Final
 
-from espha.model.kinds import calculate, compute, copy, filter, functional, geofence, source, union
+from espha.model.kinds import (
+    calculate,
+    compute,
+    copy,
+    filter,
+    functional,
+    geofence,
+    lua,
+    python,
+    source,
+    union,
+)
 from espha.model.kinds.base import Kind
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -21,6 +32,8 @@ KINDS: Final[Mapping[str, Kind]] = {
         calculate.KIND,
         union.KIND,
         geofence.KIND,
+        lua.KIND,
+        python.KIND,
     )
 }
 """By the word after `window-` in the XML."""

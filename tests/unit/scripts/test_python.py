@@ -1,0 +1,222 @@
+"""Python scripts: what they can do, what they cannot, and what of them is kept."""
+
+import os
+import pickle
+
+import pytest
+
+from espha.scripts import Call, Input, ScriptError
+from espha.scripts.python import CALLS_KEPT, PythonScript, check_python
+
+
+def script(code: str, seconds: float = 10.0) -> PythonScript:
+    check_python(code, "f")
+    return PythonScript(code, "f", "q/w", [Input("in", ["id", "v"])], ["x", "y"], seconds=seconds)
+
+
+def call(of: PythonScript, *values: object, clock: int = 5_000, token: int = 3) -> object:
+    row = values + (None,) * (2 - len(values))
+    return of.call(Call(row, "insert", "N", 0, clock, token))
+
+
+def body(*lines: str) -> str:
+    return "\n".join(["def f(d, c):", *("    " + line for line in lines)])
+
+
+EXPRESSIONS = {
+    "d['id'] + d['v']": 3.5,
+    "c.window + c['input'] + c.opcode + c.flags": "q/wininsertN",
+    "int(time.time())": 5,
+    "str(datetime.datetime.now())": "1970-01-01 00:00:05",
+    "str(datetime.date.today())": "1970-01-01",
+    "datetime.datetime.strptime('1970-01-02', '%Y-%m-%d').timestamp()": 86_400.0,
+    "math.floor(2.7)": 2,
+    "json.dumps({'a': 1})": '{"a": 1}',
+    "re.sub('b+', '-', 'abbc')": "a-c",
+    "[1, 2.5, None]": (1, 2.5, None),
+    "b'\\x00\\xff'": b"\x00\xff",
+    "2 ** 62": 2**62,
+    "True": True,
+}
+
+
+def test_python_as_it_is_used() -> None:
+    imports = "import datetime, json, math, re, time\n"
+    rows = ", ".join(f"{{'x': {code}}}" for code in EXPRESSIONS)
+    found = call(script(imports + body(f"return [{rows}]")), 1, 2.5)
+    assert isinstance(found, list)
+    assert [row["x"] for row in found] == list(EXPRESSIONS.values())
+
+
+def test_values_go_in_as_they_are() -> None:
+    loaded = script(body("return {'x': d['v'], 'y': type(d['v']).__name__}"))
+    for value, kind in [(7, "int"), (0.1, "float"), ("ä\n", "str"), (b"\xff", "bytes"),
+                        ((1, None), "list"), (None, "NoneType")]:  # fmt: skip
+        assert call(loaded, 1, value) == [{"x": value, "y": kind}]
+
+
+def test_what_a_function_can_return() -> None:
+    loaded = script(body("return [None, {}, [], True, False, {'x': 1}, [{'x': 1}, {}]][d['id']]"))
+    one = {"x": 1, "y": None}
+    expected = [[], [], [], True, False, [one], [one]]
+    assert [call(loaded, place) for place in range(7)] == expected
+
+
+REFUSED = {
+    "return 5": "to return a dict, not int",
+    "return [5]": "a row is to be a dict, not int",
+    "return [{'x': 1}] * 10001": "more than 10000 rows",
+    "return {'x': {1}}": "a value is a set",
+    "1 / 0": "script line 4: ZeroDivisionError",
+    "f({'id': 2}, c)": "RecursionError",
+    "raise SystemExit": "SystemExit",
+    "import os": "module 'os' is not for scripts",
+    "open('/etc/hostname')": "name 'open' is not defined",
+    "eval('1')": "name 'eval' is not defined",
+    "json.codecs.builtins.open('/etc/hostname')": "a script cannot do this: open",
+    "json.codecs.builtins.__import__('socket')": "a script cannot do this",
+    "json.codecs.sys.modules['os'].system('true')": "a script cannot do this: os.system",
+    "json.codecs.sys.modules['os'].listdir('/')": "a script cannot do this: os.listdir",
+    "return {'x': 'x' * (1 << 31)}": "MemoryError",
+    "return {'x': 10 ** 5000}": "ValueError",
+}
+
+
+def test_a_call_that_fails_says_why_and_the_next_one_works() -> None:
+    for line, reason in REFUSED.items():
+        loaded = script("import json\n" + body("if d['id'] == 1: return {'x': 7}", line))
+        with pytest.raises(ScriptError) as caught:
+            call(loaded, 2)
+        assert reason in str(caught.value), line
+        assert call(loaded, 1) == [{"x": 7, "y": None}]
+        loaded.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("def f(:", "line 1"),
+        ("def g(d, c): pass", "no function 'f'"),
+        ("def f(d, c, seen=[]): pass", "default of a parameter"),
+        ("def f(d, c):\n  n = 0\n  def g():\n    nonlocal n", "nonlocal"),
+        ("def f(d, c):\n  return " + "(" * 500, "too many nested"),
+        ("def f(d, c):\n  return " + "-" * 90_000 + "1", "nested too deeply"),
+        ("def f(d, c): pass\n" + "#" * 100_000, "at most 100000"),
+        ("def f(d, c): '\0'", "null bytes|no Python"),
+    ],
+)
+def test_scripts_are_checked_before_they_run(code: str, reason: str) -> None:
+    with pytest.raises(ScriptError, match=reason):
+        check_python(code, "f")
+
+
+def test_a_main_part_that_fails_is_refused_at_each_call() -> None:
+    loaded = script("1 / 0\n" + body("return {}"))
+    for _ in range(2):
+        with pytest.raises(ScriptError, match="line 1: ZeroDivisionError"):
+            call(loaded, 1)
+
+
+KEEPING = """
+import collections, random
+count, shared = 0, [10]
+other = shared
+seen = {}
+last = collections.deque(maxlen=2)
+sums = collections.defaultdict(int)
+class Total:
+    value = 0
+    parts = []
+def f(d, c):
+    global count, made
+    count += 1
+    shared.append(count)
+    seen[d["id"]] = (d["v"], seen)
+    last.append(d["id"])
+    sums[d["id"] % 2] += 1
+    Total.value += count
+    Total.parts.append(d["v"])
+    if d["id"] == 4:
+        made = b"made"
+        del seen[2]
+    return {"x": [count, len(other), len(seen), sum(last), sums[1], Total.value],
+            "y": random.randint(0, 10**6)}
+"""
+
+
+@pytest.mark.parametrize("cut", [0, 1, 4])
+def test_variables_are_kept_exactly(cut: int) -> None:
+    """Shared lists, cycles, classes; cut between two events, in a new process."""
+    calls = [(1, "a"), (2, 2.5), (3, None), (4, b"\xff"), (5, 2**62)]
+    straight, cutting = script(KEEPING), script(KEEPING)
+    for place, values in enumerate(calls):
+        if place == cut:
+            state = pickle.loads(pickle.dumps(cutting.state()))  # noqa: S301
+            cutting.close()
+            cutting = script(KEEPING)
+            cutting.restore(state)
+        assert call(cutting, *values, token=place) == call(straight, *values, token=place)
+    assert cutting.state() == straight.state()
+
+
+def test_what_is_no_data_cannot_be_kept() -> None:
+    loaded = script(body("global kept", "kept = {1}"))
+    call(loaded, 1)
+    with pytest.raises(ScriptError, match="variable kept holds a set"):
+        loaded.state()
+
+
+DYING = """
+import json
+count = 0
+def f(d, c):
+    global count
+    count += 1
+    if d["id"] == 2:
+        json.codecs.sys.modules["posix"]._exit(3)
+    if d["id"] == 3:
+        while True: pass
+    return {"x": count}
+"""
+
+
+def test_a_process_that_dies_is_replaced_by_one_with_the_last_state() -> None:
+    loaded = script(DYING)
+    assert call(loaded, 1) == [{"x": 1, "y": None}]
+    with pytest.raises(ScriptError, match="ended with code 3"):
+        call(loaded, 2)
+    assert call(loaded, 1) == [{"x": 2, "y": None}]
+    with pytest.raises(ScriptError, match="worked for more than 2 seconds"):
+        call(loaded, 3)
+    assert call(loaded, 1) == [{"x": 3, "y": None}]
+
+
+def test_a_script_that_does_not_answer_in_time_is_ended() -> None:
+    loaded = script(DYING, seconds=0.5)
+    call(loaded, 1)
+    with pytest.raises(ScriptError, match=r"no answer within 0\.5 seconds"):
+        call(loaded, 3)
+    assert call(loaded, 1) == [{"x": 2, "y": None}]
+
+
+def test_what_is_replayed_is_bounded() -> None:
+    loaded = script(DYING)
+    for _ in range(CALLS_KEPT + 10):
+        call(loaded, 1)
+    with pytest.raises(ScriptError):
+        call(loaded, 2)
+    assert call(loaded, 1) == [{"x": CALLS_KEPT + 11, "y": None}]
+
+
+def test_the_process_inherits_nothing_and_ends_with_the_script() -> None:
+    loaded = script(body("return {'x': 1}"))
+    call(loaded, 1)
+    assert loaded._process is not None
+    pid = loaded._process._process.pid
+    with open(f"/proc/{pid}/environ", encoding="utf-8") as environment:  # noqa: PTH123
+        names = {part.partition("=")[0] for part in environment.read().split("\0") if part}
+    assert names == {"PYTHONHASHSEED", "TZ", "LC_ALL"}
+    assert sorted(os.listdir(f"/proc/{pid}/fd")) == ["0", "1", "2"]  # noqa: PTH208
+    del loaded
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
