@@ -108,7 +108,8 @@ def _install_wheels(name: str, target: Path) -> None:
     """Installs the locked packages of one extra, for the image's Python, into a directory."""
     uv = Path(sys.prefix) / "bin" / "uv"
     subset = target.parent / "requirements.txt"
-    options = ("--python-version", PYTHON, "--quiet")
+    # a company's own certificates are in the system's store
+    options = ("--python-version", PYTHON, "--quiet", "--system-certs")
     command.run(
         uv, "pip", "compile", cache.ROOT / "pyproject.toml", "--extra", name, *options,
         "--constraint", cache.ROOT / "requirements.lock", "--generate-hashes",
