@@ -1,7 +1,7 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-clean cluster cluster-clean images venv lint \
-        test test-unit test-component test-cluster bench
+        test test-unit test-component test-cluster bench chaos
 .NOTPARALLEL:
 
 PYTHON := .venv/bin/python
@@ -47,6 +47,9 @@ test-component: jars ## engines and adapters as processes, with a real Kafka and
 
 test-cluster: cluster images ## the whole on the local cluster
 	@$(PYTEST) tests/cluster
+
+chaos: jars ## break engines and servers under load: make chaos CHAOS="--faults list"
+	@PYTHONPATH=engine:tests:. $(PYTHON) -m chaos $(CHAOS)
 
 bench: jars ## measurements
 	@$(PYTEST) tests/bench

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+_NAMED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,7 @@ class Damage:
         disorder: came behind something that had to come later.
         foreign: came, and nobody expected it.
         first: the first offence in words, "" when there is none.
+        offences: kind and entry of the first hundred offences.
     """
 
     lost: int = 0
@@ -22,6 +25,7 @@ class Damage:
     disorder: int = 0
     foreign: int = 0
     first: str = ""
+    offences: tuple[tuple[str, Hashable], ...] = field(default=(), compare=False)
 
     @property
     def none(self) -> bool:
@@ -37,24 +41,27 @@ def compare(expected: Sequence[Hashable], got: Sequence[Hashable]) -> Damage:
     """
     places = {entry: place for place, entry in enumerate(_numbered(expected))}
     known = set(expected)
-    double = disorder = foreign = 0
-    first, furthest, seen = "", -1, set()
+    offences: list[tuple[str, Hashable]] = []
+    furthest, seen = -1, set()
     for entry in _numbered(got):
         place = places.get(entry)
         if place is None:
-            is_double = entry[0] in known
-            double, foreign = double + is_double, foreign + (not is_double)
-            first = first or f"{'double' if is_double else 'not expected'}: {entry[0]}"
+            offences.append(("double" if entry[0] in known else "not expected", entry[0]))
             continue
         seen.add(place)
         if place < furthest:
-            disorder += 1
-            first = first or f"out of order: {entry[0]}"
+            offences.append(("out of order", entry[0]))
         furthest = max(furthest, place)
-    missing = next((entry for place, entry in enumerate(expected) if place not in seen), None)
-    if missing is not None:
-        first = first or f"lost: {missing}"
-    return Damage(len(expected) - len(seen), double, disorder, foreign, first)
+    offences += [("lost", each) for place, each in enumerate(expected) if place not in seen]
+    counts = Counter(kind for kind, _ in offences)
+    return Damage(
+        lost=counts["lost"],
+        double=counts["double"],
+        disorder=counts["out of order"],
+        foreign=counts["not expected"],
+        first=": ".join(map(str, offences[0])) if offences else "",
+        offences=tuple(offences[:_NAMED]),
+    )
 
 
 def _numbered(entries: Iterable[Hashable]) -> Iterable[tuple[Hashable, int]]:

@@ -12,6 +12,8 @@ from espha.checker.order import OrderLog, check_order
 from espha.checker.report import Report
 from espha.model import Window
 
+_NAMED = 100
+
 
 @dataclass(slots=True)
 class Evidence:
@@ -73,6 +75,8 @@ def _values(
             report.wrong_sums += 1
         else:
             report.wrong_values += 1
+        if len(report.wrong_ids) < _NAMED:
+            report.wrong_ids.append(output.id)
         report.first_wrong = report.first_wrong or f"{output.id} {output.value!r}: {wrong}"
 
 

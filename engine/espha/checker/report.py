@@ -21,6 +21,7 @@ class Report:
         wrong_sums: outputs of which only sums are not what they must be.
         wrong_values: outputs with anything else that is wrong.
         first_wrong: the first wrong output, in words.
+        wrong_ids: message ids of the first hundred wrong outputs.
         order: problems of the order log.
         order_records: number of order records.
         epoch: the newest epoch.
@@ -38,6 +39,7 @@ class Report:
     wrong_sums: int = 0
     wrong_values: int = 0
     first_wrong: str = ""
+    wrong_ids: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     order_records: int = 0
     epoch: int = 0

@@ -1,0 +1,124 @@
+"""`make chaos CHAOS="…"`, or `python -m chaos …` with engine and tests on the path."""
+
+import random
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from chaos import report
+from chaos.campaign import Outcome, Plan, campaign
+from chaos.faults import KINDS
+from chaos.models import MODELS, ROOT
+
+DOCS = ROOT / "docs" / "chaos"
+_CONSOLE = Console()
+
+
+def main(
+    *,
+    faults: Annotated[
+        str, typer.Option(help="Kinds, with commas; `all`; `list` names them")
+    ] = "engine,supervisor,pod",
+    count: Annotated[int, typer.Option(min=1, help="Faults of each kind")] = 5,
+    rate: Annotated[float, typer.Option(min=1, help="Input rows a second")] = 200,
+    model: Annotated[str, typer.Option(help=", ".join(MODELS))] = "ha",
+    seed: Annotated[int | None, typer.Option(help="Repeat a run's choices")] = None,
+    leg: Annotated[int, typer.Option(min=1, help="Faults on one deployment")] = 50,
+    soak: Annotated[float, typer.Option(help="Minutes of full load without faults")] = 0,
+    output: Annotated[Path, typer.Option(help="The JSON report")] = ROOT / "build" / "chaos.json",
+    merge: Annotated[bool, typer.Option(help="Add to the report that is there")] = False,
+    docs: Annotated[bool, typer.Option(help="Write table and picture to docs/chaos/")] = False,
+    show: Annotated[bool, typer.Option(help="Run nothing; show the report that is there")] = False,
+) -> None:
+    """Break a deployment under load again and again, and say what a reader saw."""
+    if faults == "list":
+        _list()
+        return
+    plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak)
+    runs = report.load(output) if merge or show else []
+    if not show:
+        for outcome in _outcomes(plan):
+            runs.append(report.run_of(plan, _source(), outcome))
+            report.save(output, runs)
+            report.picture(runs, output.with_suffix(".png"))
+    _CONSOLE.print(report.table(runs))
+    if docs:
+        _write_docs(runs)
+    problems = report.wrong(runs)
+    for problem in problems:
+        _CONSOLE.print(problem, markup=False, highlight=False)
+    raise typer.Exit(1 if problems else 0)
+
+
+def _list() -> None:
+    for name, kind in KINDS.items():
+        _CONSOLE.print(f"{name:20} {kind.text}", highlight=False)
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    names = tuple(KINDS) if text == "all" else tuple(text.split(","))
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        raise typer.BadParameter(f"no fault {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    return names
+
+
+def _model(name: str) -> str:
+    if name not in MODELS:
+        raise typer.BadParameter(f"no model {name}; there are {', '.join(MODELS)}")
+    return name
+
+
+def _seed(seed: int | None) -> int:
+    return random.SystemRandom().randrange(1_000_000) if seed is None else seed
+
+
+def _outcomes(plan: Plan) -> Iterator[Outcome]:
+    folder = Path(tempfile.mkdtemp(prefix="espha-chaos-"))
+    whole = True
+    try:
+        for outcome in campaign(plan, folder, _say):
+            whole &= not (outcome.error or outcome.verdict.problems)
+            yield outcome
+    finally:
+        if whole:
+            shutil.rmtree(folder)
+        else:
+            _say(f"logs are kept in {folder}")
+
+
+def _say(text: str) -> None:
+    _CONSOLE.print(f"{time.strftime('%H:%M:%S')} {text}", markup=False, highlight=False)
+
+
+def _source() -> report.Source:
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,  # a copy without git works too
+    )
+    commit = asked.stdout.strip()
+    command = f'make chaos CHAOS="{shlex.join(sys.argv[1:])}"'
+    return report.Source(command, commit or "unknown", datetime.now(UTC).isoformat("T", "seconds"))
+
+
+def _write_docs(runs: list[dict[str, object]]) -> None:
+    DOCS.mkdir(parents=True, exist_ok=True)
+    (DOCS / "results.md").write_text(report.markdown(runs))
+    report.picture(runs, DOCS / "gaps.png")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,144 @@
+"""Runs a campaign: trials of at most so many faults, each judged before the next begins."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from chaos.faults import KINDS
+from chaos.models import MODELS
+from chaos.site import Site, running
+from chaos.trial import Trial
+from chaos.verdict import Strike, Verdict, gap, verdict
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign does.
+
+    Attributes:
+        faults: kinds, each of which strikes `count` times, in random order.
+        rate: input rows a second.
+        leg: faults on one deployment, before it is judged and a fresh one begins.
+        soak_minutes: instead of faults, so long full load.
+    """
+
+    faults: tuple[str, ...]
+    count: int
+    rate: float
+    model: str
+    seed: int
+    leg: int = 50
+    soak_minutes: float = 0.0
+
+    def legs(self) -> Iterator[list[str]]:
+        """Yield the kinds of the faults of each trial."""
+        names = [name for name in self.faults for _ in range(self.count)]
+        Random(self.seed).shuffle(names)
+        for start in range(0, len(names), self.leg):
+            yield names[start : start + self.leg]
+
+
+@dataclass
+class Outcome:
+    """One trial, judged.
+
+    Attributes:
+        error: what ended it too early; "" when nothing did.
+        false_failovers: take-overs that no fault explains, behind the last fault.
+    """
+
+    strikes: list[Strike] = field(default_factory=list)
+    verdict: Verdict = field(default_factory=Verdict)
+    minutes: float = 0.0
+    false_failovers: int = 0
+    error: str = ""
+
+
+def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
+    """Run all legs; each yields what came of it, also one that broke down."""
+    proxied = any(KINDS[name].cuts for name in plan.faults)
+    with running(folder, proxied) as site:
+        say(f"servers are up in {folder}; seed {plan.seed}")
+        legs: Iterable[list[str]] = [[]] if plan.soak_minutes else plan.legs()
+        for number, names in enumerate(legs):
+            yield _leg(plan, site, folder / f"leg-{number}", names, say)
+
+
+def _leg(plan: Plan, site: Site, folder: Path, names: list[str], say: Say) -> Outcome:
+    folder.mkdir()
+    chance = Random(f"{plan.seed} {folder.name}")
+    trial = Trial(site, folder, MODELS[plan.model], plan.model, plan.rate)
+    outcome, started = Outcome(), time.monotonic()
+    try:
+        trial.start()
+        say(f"{trial.id}: three engines in step, {plan.rate:g} rows a second")
+        with _errors(outcome, say):
+            epoch = trial.epoch()
+            for number, name in enumerate(names, start=1):
+                epoch = _fault(trial, name, chance, epoch, outcome)
+                say(f"[{number}/{len(names)}] {_told(outcome.strikes[-1])}")
+            if plan.soak_minutes:
+                _soak(trial, plan.soak_minutes, say)
+            outcome.false_failovers = trial.epoch() - epoch
+        outcome.minutes = (time.monotonic() - started) / 60
+        with _errors(outcome, say):
+            arrivals = trial.finish()
+            outcome.verdict = verdict(trial, arrivals, outcome.strikes)
+    finally:
+        trial.stop()
+    return outcome
+
+
+@contextmanager
+def _errors(outcome: Outcome, say: Say) -> Iterator[None]:
+    """What took too long, or broke, ends the trial but not its verdict."""
+    try:
+        yield
+    except (AssertionError, RuntimeError, LookupError) as error:
+        outcome.error = outcome.error or f"{type(error).__name__}: {error}"
+        say(f"ERROR {outcome.error}")
+
+
+def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome) -> int:
+    """Strike, mend, wait until all is well; return the newest epoch."""
+    kind = KINDS[name]
+    moment = "transaction" if kind.moments and chance.random() < 0.4 else "any"
+    trial.random_moment(chance)
+    strike_now = kind.prepare(trial, chance)
+    if moment == "transaction":
+        trial.in_transaction()
+    seen = max(0, len(trial.reader.arrivals) - 1)
+    strike = Strike(name, moment, "", "", time.time(), time.monotonic(), seen)
+    outcome.strikes.append(strike)
+    stroke = strike_now()
+    strike.target, strike.detail = stroke.target, stroke.detail
+    stroke.mend()
+    trial.wait_in_step(max(time.monotonic(), strike.struck))
+    strike.ended = time.monotonic()
+    strike.gap_ms = gap(trial.reader.refresh()[strike.seen :], strike.struck, strike.ended) * 1000
+    reached = trial.epoch()
+    strike.takeovers = reached - epoch
+    strike.false_failovers = max(0, strike.takeovers - kind.takeovers)
+    return reached
+
+
+def _told(strike: Strike) -> str:
+    moment = " in a transaction" if strike.moment == "transaction" else ""
+    detail = f" ({strike.detail})" if strike.detail else ""
+    return (
+        f"{strike.name}{moment}: {strike.target}{detail}; gap {strike.gap_ms:.0f} ms; "
+        f"{strike.takeovers} take-overs; in step after {strike.ended - strike.struck:.1f} s"
+    )
+
+
+def _soak(trial: Trial, minutes: float, say: Say) -> None:
+    """Let the load run; say each minute where things stand."""
+    for minute in range(1, round(minutes) + 1):
+        time.sleep(60)
+        trial.wait_in_step(0.0)
+        say(f"minute {minute}: {len(trial.reader.arrivals)} outputs, epoch {trial.epoch()}")

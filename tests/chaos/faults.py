@@ -1,0 +1,289 @@
+"""The faults: how each strikes a deployment, and how its cause goes away again."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from chaos.site import Pod
+from chaos.trial import LIMIT_S, Trial
+from support.servers import Server, wait_until
+
+Mend = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """A fault that has just struck.
+
+    Attributes:
+        target: whom.
+        mend: takes the cause away; returns when that is done, not when all is well again.
+        detail: what chance has chosen, for example for how long.
+    """
+
+    target: str
+    mend: Mend
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault.
+
+    Attributes:
+        text: what happens, for people.
+        prepare: finds the victims before the moment comes, so that nothing stands between the
+            moment and the stroke; returns what strikes.
+        takeovers: how many take-overs it may cost at most; one more is a false failover.
+        cuts: whether it needs the proxy.
+        moments: whether it also strikes in the middle of transactions.
+    """
+
+    text: str
+    prepare: Callable[[Trial, Random], Callable[[], Stroke]]
+    takeovers: int
+    cuts: bool = False
+    moments: bool = True
+
+
+def nothing() -> None:
+    """Mend what mends itself."""
+
+
+def restart(trial: Trial, *pods: Pod) -> Mend:
+    """Return what starts killed pods again when a successor is active, as a kubelet would."""
+
+    def mend() -> None:
+        for pod in pods:
+            assert pod.process is not None
+            pod.process.wait()
+        survivors = [pod for pod in trial.pods if pod not in pods]
+        if survivors:
+            wait_until(
+                lambda: any(pod.is_in("active") for pod in survivors), LIMIT_S, "a successor"
+            )
+        for pod in pods:
+            pod.start()
+
+    return mend
+
+
+def engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the active engine's process."""
+    pod = trial.active()
+    pid = pod.child()
+
+    def strike() -> Stroke:
+        _kill(pid)
+        return Stroke(pod.name, nothing)
+
+    return strike
+
+
+def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the active engine's process, and the next one's while it takes over."""
+    first, second = trial.active(), trial.standbys()[0]
+    pids = first.child(), second.child()
+    pause = chance.uniform(0, 0.12)
+
+    def strike() -> Stroke:
+        _kill(pids[0])
+        time.sleep(pause)
+        _kill(pids[1])
+        return Stroke(f"{first.name}, {second.name}", nothing, f"{pause * 1000:.0f} ms apart")
+
+    return strike
+
+
+def pair(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the active engine's process and the next one's at once."""
+    first, second = trial.active(), trial.standbys()[0]
+    pids = first.child(), second.child()
+
+    def strike() -> Stroke:
+        for pid in pids:
+            _kill(pid)
+        return Stroke(f"{first.name}, {second.name}", nothing)
+
+    return strike
+
+
+def every_engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill all engine processes at once."""
+    pids = [pod.child() for pod in trial.pods]
+
+    def strike() -> Stroke:
+        for pid in pids:
+            _kill(pid)
+        return Stroke("all", nothing)
+
+    return strike
+
+
+def supervisor(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the active engine's supervisor."""
+    pod = trial.active()
+
+    def strike() -> Stroke:
+        pod.kill()
+        return Stroke(pod.name, restart(trial, pod))
+
+    return strike
+
+
+def whole_pod(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the active engine with its supervisor and all else in its pod."""
+    pod = trial.active()
+
+    def strike() -> Stroke:
+        pod.kill_pod()
+        return Stroke(pod.name, restart(trial, pod))
+
+    return strike
+
+
+def standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the process of an engine that is not active."""
+    pod = chance.choice(trial.standbys())
+    pid = pod.child()
+
+    def strike() -> Stroke:
+        _kill(pid)
+        return Stroke(pod.name, nothing)
+
+    return strike
+
+
+def freeze_engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Stop the active engine's processes for 0.1 to 20 s; its supervisor goes on."""
+    pod, duration = trial.active(), 0.1 * 200 ** chance.random()
+
+    def strike() -> Stroke:
+        pod.signal_engine(signal.SIGSTOP)
+        return _for(duration, pod.name, lambda: pod.signal_engine(signal.SIGCONT))
+
+    return strike
+
+
+def freeze_pod(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Stop the active engine and its supervisor for 0.1 to 20 s: it wakes up as a zombie."""
+    pod, duration = trial.active(), 0.1 * 200 ** chance.random()
+
+    def strike() -> Stroke:
+        pod.freeze()
+        return _for(duration, pod.name, pod.thaw)
+
+    return strike
+
+
+def broker_leader(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the broker that leads an output topic."""
+    topic = chance.choice(list(trial.plan.outputs.values()))
+    return _servers(trial, chance, [trial.site.leader_of(topic)])
+
+
+def broker_coordinator(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the broker that coordinates the transactions."""
+    return _servers(trial, chance, [trial.site.coordinator_of(trial.transactional_id)])
+
+
+def two_brokers(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill two of three brokers: nothing can be written until one of them is back."""
+    return _servers(trial, chance, chance.sample(trial.site.kafka.servers, 2))
+
+
+def zookeeper_server(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill a ZooKeeper server that does not lead."""
+    leader = trial.site.zookeeper_leader()
+    others = [server for server in trial.site.zookeeper.servers if server is not leader]
+    return _servers(trial, chance, [chance.choice(others)])
+
+
+def zookeeper_leader(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the ZooKeeper server that leads."""
+    return _servers(trial, chance, [trial.site.zookeeper_leader()])
+
+
+def zookeeper_quorum(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill two of three ZooKeeper servers: no take-over is possible, output goes on."""
+    return _servers(trial, chance, chance.sample(trial.site.zookeeper.servers, 2))
+
+
+def cut(*services: str) -> Callable[[Trial, Random], Callable[[], Stroke]]:
+    """Return the fault that cuts the active engine off from services for 0.5 to 20 s."""
+
+    def prepare(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+        pod, duration = trial.active(), 0.5 * 40 ** chance.random()
+        cables = [f"{pod.name}/{service}" for service in services]
+
+        def strike() -> Stroke:
+            proxy = trial.site.proxy
+            assert proxy is not None, "this fault needs the proxy"
+            proxy.cut(*cables)
+            return _for(duration, pod.name, lambda: proxy.heal(*cables))
+
+        return strike
+
+    return prepare
+
+
+def _servers(trial: Trial, chance: Random, servers: list[Server]) -> Callable[[], Stroke]:
+    duration = chance.uniform(0, 10)
+
+    def strike() -> Stroke:
+        for server in servers:
+            server.signal(signal.SIGKILL)
+
+        def back() -> None:
+            for server in servers:
+                server.kill()  # collects it
+                server.start()
+
+        return _for(duration, ", ".join(server.name for server in servers), back)
+
+    return strike
+
+
+def _for(duration: float, target: str, end: Mend) -> Stroke:
+    """Return a stroke that lasts for `duration` seconds."""
+    until = time.monotonic() + duration
+
+    def mend() -> None:
+        time.sleep(max(0.0, until - time.monotonic()))
+        end()
+
+    return Stroke(target, mend, f"{duration:.1f} s")
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+KINDS = {
+    "engine": Kind("engine process killed", engine, 1),
+    "engine-takeover": Kind("engine killed, successor killed in its take-over", engine_takeover, 2),
+    "pair": Kind("active and next engine killed at once", pair, 2),
+    "all": Kind("all engines killed at once", every_engine, 1),
+    "standby": Kind("a standby's engine killed", standby, 0),
+    "supervisor": Kind("supervisor killed", supervisor, 1),
+    "pod": Kind("engine and supervisor killed", whole_pod, 1),
+    "freeze-engine": Kind("engine frozen for 0.1 to 20 s", freeze_engine, 1),
+    "freeze-pod": Kind("pod frozen for 0.1 to 20 s (zombie)", freeze_pod, 1),
+    "broker-leader": Kind("broker killed that leads the output topic", broker_leader, 0),
+    "broker-coordinator": Kind(
+        "broker killed that coordinates transactions", broker_coordinator, 0
+    ),
+    "two-brokers": Kind("two of three brokers killed", two_brokers, 1),
+    "zookeeper-server": Kind("a following ZooKeeper server killed", zookeeper_server, 0),
+    "zookeeper-leader": Kind("the leading ZooKeeper server killed", zookeeper_leader, 0),
+    "zookeeper-quorum": Kind("two of three ZooKeeper servers killed", zookeeper_quorum, 1),
+    "cut-zookeeper": Kind("active engine cut off from ZooKeeper", cut("zookeeper"), 1, cuts=True),
+    "cut-kafka": Kind("active engine cut off from Kafka", cut("kafka"), 1, cuts=True),
+    "cut-both": Kind("active engine cut off from both", cut("zookeeper", "kafka"), 1, cuts=True),
+}
+"""All kinds, by the names that the command knows."""

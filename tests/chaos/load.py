@@ -1,0 +1,73 @@
+"""Steady load: rows with the wall clock in them, in a process of its own.
+
+`python -m chaos.load MODEL BOOTSTRAP RATE TOPIC…` writes until its standard input ends, then waits
+until everything is on the topics, and prints how many rows that are.
+"""
+
+import subprocess
+import sys
+import threading
+import time
+
+from confluent_kafka import Producer
+
+from chaos.models import MODELS
+from espha.runtime.log import CLIENT_TUNING, PARTITION
+
+_TICK_S = 0.002
+_FLUSH_S = 120.0
+
+
+class Load:
+    """The load process, as the campaign sees it."""
+
+    def __init__(self, model: str, bootstrap: str, rate: float, topics: list[str]) -> None:
+        command = [sys.executable, "-m", "chaos.load", model, bootstrap, str(rate), *topics]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def stop(self) -> int:
+        """End the load; return how many rows are on the topics."""
+        answer, _ = self._process.communicate("", timeout=_FLUSH_S + 10)
+        return int(answer)
+
+    def kill(self) -> None:
+        """End it without asking."""
+        self._process.kill()
+        self._process.wait()
+
+
+def write(model: str, bootstrap: str, rate: float, topics: list[str]) -> int:
+    """Write until standard input ends; return the number of rows written."""
+    producer = Producer(
+        {
+            **CLIENT_TUNING,
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "linger.ms": 0,
+            "message.timeout.ms": 0,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
+    ended = threading.Event()
+
+    def listen() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    row, start, sent = MODELS[model].row, time.monotonic(), 0
+    while not ended.wait(_TICK_S):
+        due = int((time.monotonic() - start) * rate)
+        for number in range(sent, due):
+            text = row(number, time.time_ns() // 1_000_000)
+            producer.produce(topics[number % len(topics)], text.encode(), partition=PARTITION)
+        sent = max(sent, due)
+        producer.poll(0)
+    left: int = producer.flush(_FLUSH_S)
+    return sent - left
+
+
+if __name__ == "__main__":
+    print(write(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4:]))

@@ -1,0 +1,44 @@
+"""The models that the campaign runs, and the rows that it feeds them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model under load.
+
+    Attributes:
+        path: its XML.
+        sources: source windows; rows go to them in turn.
+        row: the text of row number n (from 0), made at a wall clock in ms.
+        stamp: from an output's text back to that wall clock.
+        sums: what `espha verify --sum-window` is told; empty: outputs are not recomputed, and
+            the order log's digests have to say that all engines agree.
+    """
+
+    path: Path
+    sources: tuple[str, ...]
+    row: Callable[[int, int], str]
+    stamp: Callable[[str], int]
+    sums: tuple[str, ...] = ()
+
+
+MODELS = {
+    "ha": Model(
+        ROOT / "manifests" / "models" / "ha-project.xml",
+        ("cq/memory",),
+        lambda number, ms: f"I,N,,{number},{4000 + number % 7},{9000 - number % 5},{ms}",
+        lambda text: int(text.split(",")[6]),
+        ("Record_Counter:20:sum20",),
+    ),
+    "two": Model(
+        Path(__file__).parent / "models" / "two-sources.xml",
+        ("cq/left", "cq/right"),
+        lambda number, ms: f"I,N,{number},{number % 97},{ms}",
+        lambda text: int(text.split(",")[4]),
+    ),
+}

@@ -1,0 +1,234 @@
+"""The machines of a campaign: three ZooKeeper servers, three brokers, and pods with engines."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from chaos.proxy import Proxy, Route
+from support.replicas import Replica
+from support.servers import Kafka, Server, ZooKeeper, free_ports, listens, wait_until
+
+ENGINES = ("engine-0", "engine-1", "engine-2")
+_SERVERS = 3
+
+
+class RoutedKafka(Kafka):
+    """Three brokers with a listener for each engine, so that one engine can be cut off."""
+
+    def __init__(self, folder: Path, proxied: bool) -> None:
+        ports = free_ports(2 * _SERVERS * len(ENGINES))
+        rows = [ports[place : place + _SERVERS] for place in range(0, len(ports), _SERVERS)]
+        self.inner = dict(zip(ENGINES, rows, strict=False))
+        self.outer = dict(zip(ENGINES, rows[len(ENGINES) :], strict=True))
+        if not proxied:
+            self.outer = self.inner
+        super().__init__(folder, _SERVERS)
+
+    def bootstrap_of(self, engine: str) -> str:
+        """Return where an engine finds the brokers."""
+        return ",".join(f"127.0.0.1:{port}" for port in self.outer[engine])
+
+    def _properties(self, node: int, port: int, controller: int, voters: str, home: Path) -> str:
+        names = {engine: engine.replace("-", "").upper() for engine in ENGINES}
+        own = {
+            "listeners": [f"{names[e]}://127.0.0.1:{self.inner[e][node]}" for e in ENGINES],
+            "advertised.listeners": [
+                f"{names[e]}://127.0.0.1:{self.outer[e][node]}" for e in ENGINES
+            ],
+        }
+        lines = super()._properties(node, port, controller, voters, home).splitlines()
+        added = [",".join([line, *own.get(line.partition("=")[0], [])]) for line in lines]
+        security = [f"{name}:PLAINTEXT" for name in (*names.values(), "PLAINTEXT", "CONTROLLER")]
+        added.append(f"listener.security.protocol.map={','.join(security)}")
+        added.append("inter.broker.listener.name=PLAINTEXT")
+        return "\n".join(added) + "\n"
+
+
+class Pod(Replica):
+    """A supervisor and its engine, with signals for each and for both."""
+
+    def start(self) -> None:
+        """Start the supervisor in a process group of its own."""
+        with (self.folder / f"{self.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+            )
+
+    @property
+    def runs(self) -> bool:
+        """Whether the supervisor is there."""
+        return self.process is not None and self.process.poll() is None
+
+    def signal_engine(self, number: signal.Signals) -> None:
+        """Send a signal to the engine with its JVM and workers; none left is no error."""
+        with contextlib.suppress(LookupError):
+            for pid in family(self.child()):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+    def kill_pod(self) -> None:
+        """Kill everything at once."""
+        everything = family(self.process.pid) if self.process else []
+        for pid in everything:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Stop everything; nobody is told."""
+        self.kill(signal.SIGSTOP)
+        self.signal_engine(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let everything go on."""
+        self.signal_engine(signal.SIGCONT)
+        self.kill(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """Kill everything, frozen or not, and wait for its end."""
+        self.kill_pod()
+        if self.process is not None:
+            self.process.wait()
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all its descendants, parents first."""
+    found = [pid]
+    for place in found:
+        tasks = Path(f"/proc/{place}/task")
+        with contextlib.suppress(OSError):
+            for task in tasks.iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+class Site:
+    """Servers that all deployments of a campaign share."""
+
+    def __init__(self, folder: Path, proxied: bool) -> None:
+        self.folder = folder
+        self.zookeeper = ZooKeeper(folder, replicas=_SERVERS)
+        self.kafka = RoutedKafka(folder, proxied)
+        self.proxy: Proxy | None = None
+        self._zookeepers = dict.fromkeys(ENGINES, self.zookeeper.connect)
+        self._admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 2})
+        if proxied:
+            self.proxy = Proxy(self._routes())
+
+    def start(self) -> None:
+        """Start all servers and wait until they serve."""
+        self.zookeeper.start()
+        self.kafka.start()
+
+    def stop(self) -> None:
+        """End everything."""
+        self.kafka.stop()
+        self.zookeeper.stop()
+        if self.proxy is not None:
+            self.proxy.stop()
+
+    def addresses(self, engine: str) -> dict[str, str]:
+        """Return the environment that tells an engine where its servers are."""
+        return {
+            "ESPHA_BOOTSTRAP": self.kafka.bootstrap_of(engine),
+            "ESPHA_ZOOKEEPER": self._zookeepers[engine],
+        }
+
+    def whole(self) -> bool:
+        """Tell whether all servers serve and every partition has all its replicas in sync."""
+        servers = [*self.zookeeper.servers, *self.kafka.servers]
+        if not all(listens(server.port) for server in servers):
+            return False
+        try:
+            topics = self._admin.list_topics(timeout=2).topics.values()
+        except KafkaException:
+            return False
+        partitions = [each for topic in topics for each in topic.partitions.values()]
+        return bool(partitions) and all(
+            len(each.isrs) == _SERVERS and each.leader >= 0 for each in partitions
+        )
+
+    def wait_whole(self, timeout: float) -> None:
+        """Wait until nothing is left of a fault at the servers."""
+        wait_until(self.whole, timeout, "all servers serve, all replicas in sync")
+
+    def leader_of(self, topic: str) -> Server:
+        """Return the broker that leads a topic."""
+        metadata = self._admin.list_topics(topic, timeout=10)
+        leader: int = metadata.topics[topic].partitions[0].leader
+        return self.kafka.servers[leader]
+
+    def coordinator_of(self, transactional_id: str) -> Server:
+        """Return the broker that coordinates the transactions of an id."""
+        partitions = (
+            self._admin.list_topics("__transaction_state", timeout=10)
+            .topics["__transaction_state"]
+            .partitions
+        )
+        place = java_hash(transactional_id) % len(partitions)
+        leader: int = partitions[place].leader
+        return self.kafka.servers[leader]
+
+    def zookeeper_leader(self) -> Server:
+        """Return the server that leads the ensemble."""
+        wait_until(lambda: bool(self._leaders()), 30, "one ZooKeeper server leads")
+        return self._leaders()[0]
+
+    def _leaders(self) -> list[Server]:
+        return [server for server in self.zookeeper.servers if _mode(server.port) == "leader"]
+
+    def _routes(self) -> list[Route]:
+        outer = iter(free_ports(_SERVERS * len(ENGINES)))
+        routes = []
+        for engine in ENGINES:
+            pairs = zip(self.kafka.outer[engine], self.kafka.inner[engine], strict=True)
+            routes += [Route(f"{engine}/kafka", listen, target) for listen, target in pairs]
+            ports = [next(outer) for _ in self.zookeeper.servers]
+            self._zookeepers[engine] = ",".join(f"127.0.0.1:{port}" for port in ports)
+            routes += [
+                Route(f"{engine}/zookeeper", port, server.port)
+                for port, server in zip(ports, self.zookeeper.servers, strict=True)
+            ]
+        return routes
+
+
+def java_hash(text: str) -> int:
+    """Return the number from which Kafka finds the coordinator of an id: |Java's hash|."""
+    value = 0
+    for letter in text:
+        value = (31 * value + ord(letter)) & 0xFFFFFFFF
+    return abs(value - (1 << 32) if value >> 31 else value) % (1 << 31)
+
+
+def _mode(port: int) -> str:
+    """Ask a ZooKeeper server for its mode; "" when it does not answer."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as talk:
+        talk.settimeout(1)
+        talk.sendall(b"srvr")
+        answer = b"".join(iter(lambda: talk.recv(4096), b"")).decode()
+        for line in answer.splitlines():
+            if line.startswith("Mode: "):
+                return line.removeprefix("Mode: ")
+    return ""
+
+
+@contextlib.contextmanager
+def running(folder: Path, proxied: bool) -> Iterator[Site]:
+    """Start a site; everything of it ends with the block."""
+    site = Site(folder, proxied)
+    try:
+        site.start()
+        yield site
+    finally:
+        site.stop()

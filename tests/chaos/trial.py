@@ -1,0 +1,208 @@
+"""One deployment under load, from its start to the verdict; faults strike it in between."""
+
+import json
+import time
+import uuid
+from pathlib import Path
+from random import Random
+
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+
+from chaos.load import Load
+from chaos.models import Model
+from chaos.reader import Arrival, Reader
+from chaos.site import ENGINES, Pod, Site
+from espha.model import Project, read_project
+from espha.model.topics import topic_plan
+from espha.runtime.log import CLIENT_TUNING, PARTITION, Offsets, last_record, records_backwards
+from espha.runtime.main import transactional_id
+from espha.runtime.writer import FencedWriter
+from support.replicas import active_of
+from support.servers import JAR_CACHE, wait_until
+
+LIMIT_S = 240.0
+"""Longer than this nothing may take; it is an error of the campaign's subject."""
+_FRESH_MS = 2_000
+
+
+class Trial:
+    """Three engines, a load and a reader on topics of their own."""
+
+    def __init__(self, site: Site, folder: Path, model: Model, name: str, rate: float) -> None:
+        self.site, self.model, self.rate = site, model, rate
+        self.folder = folder
+        self.id = f"c{uuid.uuid4().hex[:8]}"
+        self.project: Project = read_project(model.path.read_text(encoding="utf-8"))
+        self.plan = topic_plan(self.project, self.id)
+        self.transactional_id = transactional_id(self.id, self.project.name)
+        site.kafka.make_topics(*self.plan.all())
+        self.pods = [
+            Pod(engine, folder, ["--", "engine"], self._tell(engine)) for engine in ENGINES
+        ]
+        self._model_name = name
+        self._load: Load | None = None
+        self._reader: Reader | None = None
+        self._watch: Consumer | None = None
+        self._offsets = Offsets(site.kafka.bootstrap)
+        self.sent = 0
+
+    def _tell(self, engine: str) -> dict[str, str]:
+        return {
+            **self.site.addresses(engine),
+            "ESPHA_ROOT": f"/ESP/chaos/{self.id}/engines",
+            "ESPHA_MODEL": str(self.model.path),
+            "ESPHA_PREFIX": self.id,
+            "ESPHA_DEPLOYMENT": f"chaos/{self.id}",
+            "ESPHA_JARS": str(JAR_CACHE / "engine"),
+            "ESPHA_SNAPSHOTS": str(self.folder / engine / "snapshots"),
+            "ESPHA_ACK_LOG": str(self.ack_log(engine)),
+        }
+
+    def ack_log(self, engine: str) -> Path:
+        """Return the file in which an engine notes what Kafka acknowledged."""
+        return self.folder / f"{engine}.acknowledged"
+
+    def start(self) -> None:
+        """Start engines, load and reader, and wait until output flows."""
+        for pod in self.pods:
+            (self.folder / pod.name / "snapshots").mkdir(parents=True)
+            pod.start()
+        wait_until(lambda: all(pod.status().get("in_step") for pod in self.pods), LIMIT_S, "start")
+        bootstrap = self.site.kafka.bootstrap
+        outputs = list(self.plan.outputs.values())
+        self._reader = Reader(bootstrap, self.folder / "arrivals.tsv", outputs)
+        inputs = [self.plan.inputs[source] for source in self.model.sources]
+        self._load = Load(self._model_name, bootstrap, self.rate, inputs)
+        self.wait_in_step(0.0)
+
+    @property
+    def reader(self) -> Reader:
+        """The reader."""
+        assert self._reader is not None, "the trial has not started"
+        return self._reader
+
+    def active(self) -> Pod:
+        """Return the pod whose engine is active, waiting for one."""
+        wait_until(lambda: len(active_of(list(self.pods))) == 1, LIMIT_S, "one active engine")
+        name = active_of(list(self.pods))[0].name
+        return next(pod for pod in self.pods if pod.name == name)
+
+    def standbys(self) -> list[Pod]:
+        """Return the others, in the order in which they will be elected."""
+        active = self.active()
+        others = [pod for pod in self.pods if pod is not active]
+        return sorted(others, key=lambda pod: pod.status().get("znode") or "~")
+
+    def epoch(self) -> int:
+        """Return the newest epoch that an engine reports."""
+        return max(int(pod.status().get("epoch") or 0) for pod in self.pods)
+
+    def wait_in_step(self, since: float) -> None:
+        """Wait until all servers and engines are whole, in step, and output is fresh again.
+
+        Args:
+            since: monotonic seconds; output must have come after this moment.
+        """
+        if self._watch is not None:
+            self._watch.unassign()
+        self.site.wait_whole(LIMIT_S)
+        wait_until(self._has_one_active, LIMIT_S, f"all engines of {self.id} in step, one active")
+        reached = max(int(pod.status().get("sequence") or 0) for pod in self.pods)
+        wait_until(
+            lambda: all(int(pod.status().get("sequence") or 0) >= reached for pod in self.pods),
+            LIMIT_S,
+            f"all engines at order record {reached}",
+        )
+        wait_until(lambda: self._is_fresh(since), LIMIT_S, "output flows, none of it is old")
+
+    def _has_one_active(self) -> bool:
+        statuses = [pod.status() for pod in self.pods]
+        active = sum(status.get("role") == "active" for status in statuses)
+        return active == 1 and all(status.get("in_step") for status in statuses)
+
+    def _is_fresh(self, since: float) -> bool:
+        arrivals = self.reader.refresh()
+        if not arrivals or arrivals[-1].time <= since:
+            return False
+        return time.time_ns() // 1_000_000 - self.model.stamp(arrivals[-1].value) < _FRESH_MS
+
+    def random_moment(self, chance: Random) -> None:
+        """Let one to twenty outputs go by, and a little more than a batch's time at the most."""
+        wanted = len(self.reader.refresh()) + chance.randint(1, 20)
+        wait_until(lambda: len(self.reader.refresh()) >= wanted, LIMIT_S, "outputs go by")
+        time.sleep(chance.uniform(0, 0.15))
+
+    def in_transaction(self) -> None:
+        """Wait for an output whose transaction is, most likely, not committed yet."""
+        if self._watch is None:
+            self._watch = Consumer(
+                {
+                    **CLIENT_TUNING,
+                    "bootstrap.servers": self.site.kafka.bootstrap,
+                    "group.id": "chaos",
+                    "enable.auto.commit": False,
+                    "isolation.level": "read_uncommitted",
+                }
+            )
+        topics = self.plan.outputs.values()
+        self._watch.assign([TopicPartition(topic, PARTITION, OFFSET_END) for topic in topics])
+        deadline = time.monotonic() + LIMIT_S
+        while (message := self._watch.poll(1.0)) is None or message.error():
+            assert time.monotonic() < deadline, "no output at all"
+
+    def finish(self) -> list[Arrival]:
+        """End the load, wait for the last output, end everything; return what the reader saw."""
+        assert self._load is not None, "the trial has not started"
+        self.sent = self._load.stop()
+        wait_until(self._is_drained, LIMIT_S, f"all of {self.sent} rows are processed")
+        for pod in self.pods:
+            pod.stop()
+        # A time-based model publishes for ever: whoever died in the middle of it is cleared away.
+        FencedWriter(self.site.kafka.bootstrap, self.transactional_id).fence()
+        wait_until(self._has_all, LIMIT_S, "the reader has read everything")
+        arrivals = self.reader.refresh()
+        self.stop()
+        return arrivals
+
+    def _is_drained(self) -> bool:
+        """Tell whether the order log names the last record of every input topic."""
+        missing = set(self.plan.inputs.values())
+        for message in records_backwards(self.site.kafka.bootstrap, self.plan.order_log):
+            for topic, _, end in json.loads(message.value())["inputs"]:
+                if topic in missing:
+                    missing.remove(topic)
+                    if end < self._offsets.end(topic):
+                        return False
+            if not missing:
+                return True
+        return False
+
+    def _has_all(self) -> bool:
+        seen = {arrival.topic: arrival.offset for arrival in self.reader.refresh()}
+        lasts = {
+            topic: last_record(self.site.kafka.bootstrap, topic)
+            for topic in self.plan.outputs.values()
+        }
+        return all(
+            last is None or seen.get(topic, -1) >= last.offset() for topic, last in lasts.items()
+        )
+
+    def stop(self) -> None:
+        """End everything now."""
+        for pod in self.pods:
+            pod.stop()
+        if self._load is not None:
+            self._load.kill()
+        if self._reader is not None:
+            self._reader.stop()
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+
+def read_acknowledged(path: Path) -> list[tuple[int, str]]:
+    """Return (sequence, digest) of each commit that an engine was told to have succeeded."""
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")[:-1]
+    return [(entry["sequence"], entry["digest"]) for entry in map(json.loads, lines)]

@@ -1,0 +1,181 @@
+"""What a trial's faults have done, from what the reader saw and what the topics hold."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from chaos.reader import Arrival
+from chaos.trial import Trial, read_acknowledged
+from espha.checker.batches import Written, check_batches
+from espha.checker.expect import Read, SumWindow
+from espha.checker.judge import Evidence, judge
+from espha.checker.order import check_order
+from espha.checker.watch import read_all
+from espha.runtime.log import Offsets, read_range
+
+
+@dataclass
+class Strike:
+    """One fault, and all that came of it.
+
+    Attributes:
+        name: the kind of fault.
+        moment: `any` or `transaction`.
+        target, detail: whom it struck, and what chance chose.
+        wall: seconds since 1970 of the stroke.
+        struck: the same, of the monotonic clock.
+        ended: monotonic moment at which all engines were in step again.
+        seen: number of outputs that the reader had seen at the stroke.
+        takeovers, false_failovers: since the fault before.
+        gap_ms: the longest time between two outputs around it.
+        damage: counts of lost, double, out of order, wrong, acks missing.
+    """
+
+    name: str
+    moment: str
+    target: str
+    detail: str
+    wall: float
+    struck: float
+    seen: int
+    ended: float = 0.0
+    takeovers: int = 0
+    false_failovers: int = 0
+    gap_ms: float = 0.0
+    damage: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Verdict:
+    """What is wrong with a whole trial; `problems` is empty when nothing is."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    acknowledged: int = 0
+    damage: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+DAMAGES = ("lost", "double", "out of order", "wrong", "acks missing")
+
+
+def gap(arrivals: Sequence[Arrival], start: float, end: float) -> float:
+    """Return the longest time (s) between two arrivals of which some part lies in start..end."""
+    gaps = [b.time - a.time for a, b in pairwise(arrivals) if b.time > start and a.time < end]
+    return max(gaps, default=0.0)
+
+
+def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> Verdict:
+    """Judge a finished trial; fills gaps and damage of its strikes in."""
+    for strike in strikes:
+        strike.gap_ms = gap(arrivals, strike.struck, strike.ended) * 1000
+    blame = _Blame(arrivals, strikes)
+    result = Verdict(rows_out=len(arrivals))
+    order = [each.value for each in read_all(trial.site.kafka.bootstrap, trial.plan.order_log)]
+    result.problems += check_order(order).problems
+    _topics(trial, arrivals, order, result)
+    if trial.model.sums:
+        _values(trial, arrivals, order, blame, result)
+    else:
+        result.rows_in = sum(
+            Offsets(trial.site.kafka.bootstrap).end(topic) for topic in trial.plan.inputs.values()
+        )
+    _acknowledgements(trial, order, blame, result)
+    return result
+
+
+def _topics(
+    trial: Trial, arrivals: Sequence[Arrival], order: Sequence[str], result: Verdict
+) -> None:
+    """The topics hold what the reader saw, and what the order log stands for."""
+    bootstrap = trial.site.kafka.bootstrap
+    names = [*trial.plan.outputs.values(), trial.plan.dead_letters]
+    written = {name: _written(bootstrap, name) for name in names}
+    batches = check_batches(order, written)
+    result.problems += batches.problems()
+    result.damage["lost"] += len(batches.incomplete)
+    result.damage["wrong"] += len(batches.altered) + len(batches.orphans)
+    for name in trial.plan.outputs.values():
+        seen = [each.value for each in arrivals if each.topic == name]
+        if seen != [each.value.decode() for each in written[name]]:
+            result.problems.append(f"{name}: the reader saw other records than the topic holds")
+            result.damage["wrong"] += 1
+
+
+def _written(bootstrap: str, topic: str) -> list[Written]:
+    offsets = Offsets(bootstrap)
+    return [
+        Written(topic, message.value(), tuple(message.headers() or ()))
+        for message in read_range(bootstrap, topic, offsets.first(topic), offsets.end(topic))
+    ]
+
+
+def _values(
+    trial: Trial,
+    arrivals: Sequence[Arrival],
+    order: Sequence[str],
+    blame: "_Blame",
+    result: Verdict,
+) -> None:
+    """Every output is what the input topic says that it must be, computed by the checker."""
+    bootstrap, plan = trial.site.kafka.bootstrap, trial.plan
+    [(source, input_topic)], [(target, _)] = plan.inputs.items(), plan.outputs.items()
+    evidence = Evidence(
+        input_topic=input_topic,
+        inputs=read_all(bootstrap, input_topic),
+        outputs=[Read(each.offset, each.value, each.id) for each in arrivals],
+        dead=read_all(bootstrap, plan.dead_letters),
+        order=list(order),
+    )
+    sums = [SumWindow.parse(text) for text in trial.model.sums]
+    windows = trial.project.windows
+    report = judge(evidence, windows[source], windows[target], sums)
+    result.rows_in = report.rows_in
+    result.problems += report.complaints()
+    for damage in report.damages.values():
+        for kind, entry in damage.offences:
+            blame(kind if kind in DAMAGES else "wrong", str(entry))
+    result.damage.update(
+        {
+            "lost": report.total("lost"),
+            "double": report.total("double"),
+            "out of order": report.total("disorder"),
+            "wrong": report.total("foreign") + report.wrong_sums + report.wrong_values,
+        }
+    )
+    for identity in report.wrong_ids:
+        blame("wrong", identity)
+
+
+def _acknowledgements(trial: Trial, order: Sequence[str], blame: "_Blame", result: Verdict) -> None:
+    """Each commit that an engine was told to have succeeded is in the order log."""
+    there = {record["sequence"]: record["digest"] for record in map(json.loads, order)}
+    for pod in trial.pods:
+        for sequence, digest in read_acknowledged(trial.ack_log(pod.name)):
+            result.acknowledged += 1
+            if there.get(sequence) != digest:
+                result.damage["acks missing"] += 1
+                result.problems.append(f"order record {sequence} of {pod.name} is not there")
+
+
+class _Blame:
+    """Says which fault an offence belongs to: the newest one before the output's turn."""
+
+    def __init__(self, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> None:
+        self._strikes = strikes
+        self._starts = [
+            _offset(arrivals[strike.seen - 1].id) if strike.seen else -1 for strike in strikes
+        ]
+
+    def __call__(self, kind: str, identity: str) -> None:
+        for strike, start in zip(reversed(self._strikes), reversed(self._starts), strict=True):
+            if _offset(identity) >= start:
+                strike.damage[kind] += 1
+                return
+
+
+def _offset(identity: str) -> int:
+    part = identity.rpartition(":")[0].rpartition(":")[2]
+    return int(part) if part.isdigit() else -1

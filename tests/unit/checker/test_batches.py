@@ -1,0 +1,83 @@
+"""Each way in which outputs and order records can part is found by name."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from espha.checker.batches import Batches, Written, check_batches, digest
+
+OUT, DEAD = "p.O", "p.E"
+
+
+def output(identity: str, value: str = "I,N, 1", topic: str = OUT) -> Written:
+    return Written(topic, value.encode(), (("espha-id", identity.encode()),))
+
+
+BATCHES = [
+    ([["a", 0, 2], ["b", 0, 1]], [output("a:0:0"), output("a:1:0", "x", DEAD), output("b:0:0")]),
+    ([], []),
+    ([["b", 1, 3]], [output("b:1:0"), output("b:1:1"), output("b:2:0")]),
+    ([["a", 2, 3]], [output("m:4:0"), output("a:2:0")]),
+]
+"""Input ranges and outputs of four batches; the last one's first output comes from the clock."""
+
+
+def order() -> list[str]:
+    return [
+        json.dumps(
+            {"sequence": n, "inputs": ranges, "outputs": len(outputs), "digest": digest(outputs)}
+        )
+        for n, (ranges, outputs) in enumerate(BATCHES, start=1)
+    ]
+
+
+def topics() -> dict[str, list[Written]]:
+    everything = [each for _, outputs in BATCHES for each in outputs]
+    return {topic: [each for each in everything if each.topic == topic] for topic in (OUT, DEAD)}
+
+
+def test_a_faultless_log_has_no_problems() -> None:
+    found = check_batches(order(), topics())
+    assert found == Batches()
+    assert found.problems() == []
+
+
+def changed(rows: list[Written]) -> None:
+    rows[1] = rows[1]._replace(value=b"I,N, 2")
+
+
+def swapped(rows: list[Written]) -> None:
+    rows[2], rows[3] = (
+        rows[2]._replace(value=b"2", headers=rows[3].headers),
+        rows[3]._replace(headers=rows[2].headers),
+    )
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda rows: rows.append(output("a:9:0")), Batches(orphans=["a:9:0"])),
+        (lambda rows: rows.append(output("m:9:0")), Batches(orphans=["m:9:0"])),
+        (lambda rows: rows.append(output("")), Batches(orphans=["b'I,N, 1'"])),
+        (lambda rows: rows.pop(0), Batches(incomplete=[1])),
+        (lambda rows: rows.append(rows[0]), Batches(incomplete=[1])),
+        (changed, Batches(altered=[1])),
+        (swapped, Batches(altered=[3])),
+    ],
+    ids=["range nobody took", "clock of no record", "no id", "removed", "doubled", "altered",
+         "swapped"],
+)  # fmt: skip
+def test_damage(damage: Callable[[list[Written]], None], expected: Batches) -> None:
+    written = topics()
+    damage(written[OUT])
+    found = check_batches(order(), written)
+    assert found == expected
+    assert found.problems()
+
+
+def test_the_order_within_a_topic_counts() -> None:
+    """Outputs that stand in another order than they were computed in are no longer the same."""
+    written = topics()
+    written[OUT][2:4] = written[OUT][3:1:-1]
+    assert check_batches(order(), written) == Batches(altered=[3])
