@@ -19,23 +19,69 @@ app = typer.Typer(
 # Each command imports what it needs: `espha check` must not wait for Spark.
 
 
-@app.command()
-def check(
-    model: Annotated[Path, typer.Argument(help="The XML of the model", metavar="MODEL.xml")],
-) -> None:
-    """Read a model; print its windows, or end with 2 and every problem with its line."""
-    from espha.model import ModelError, read_project
+ModelArgument = Annotated[Path, typer.Argument(help="The XML of the model", metavar="MODEL.xml")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Value of @NAME@; wins over the project's"),
+]
 
-    try:
-        project = read_project(model.read_bytes(), str(model))
-    except (OSError, ModelError) as error:
-        typer.echo(f"{model}: {error.strerror}" if isinstance(error, OSError) else error, err=True)
-        raise typer.Exit(2) from None
-    for warning in project.warnings:
-        typer.echo(f"{model}: warning: {warning}", err=True)
-    for path, window in project.windows.items():
-        fields = ", ".join(f"{f.name}{'*' if f.key else ''}:{f.type}" for f in window.fields)
-        typer.echo(f"{path}  {window.kind}  {window.index}  {fields}")
+
+@app.command()
+def check(model: ModelArgument, settings: SetOption = None) -> None:
+    """Read a model; print its windows, or end with 2 and every problem with its line."""
+    from espha.offline.command import check as run
+
+    raise typer.Exit(run(model, settings or (), typer.echo, _say))
+
+
+@app.command(name="run")
+def run_model(
+    *,
+    model: ModelArgument,
+    settings: SetOption = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="WINDOW=FILE[,OPTION]…",
+            help="Publish a file to a source window. Options: header=N, noopcode, "
+            "noautogenfield, dateformat=…, delimiter=…, block=N, upsert, noflags, json. "
+            "Several are published in the order given, each to its end",
+        ),
+    ] = None,
+    traces: Annotated[
+        list[str] | None,
+        typer.Option("--trace", metavar="WINDOW=FILE", help="Write what leaves a window as CSV"),
+    ] = None,
+    connectors: Annotated[
+        bool, typer.Option(" /--no-connectors", help="Leave the model's own connectors alone")
+    ] = True,
+    until_idle: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Go on until no event has flowed for so many seconds"
+        ),
+    ] = None,
+) -> None:
+    """Run a model on files, without Kafka and Kubernetes.
+
+    Ends with 0 when all finite inputs are done, with 1 when a file could not be read or written
+    on the way, with 2 when the model or the command line is refused, with 130 after Ctrl-C.
+    """
+    from rich.console import Console
+
+    from espha.offline.command import RunWish
+    from espha.offline.command import run as run_wish
+
+    wish = RunWish(
+        model=model,
+        settings=settings or (),
+        inputs=inputs or (),
+        traces=traces or (),
+        connectors=connectors,
+        idle_s=until_idle,
+    )
+    raise typer.Exit(run_wish(wish, Console(stderr=True)))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -142,6 +188,10 @@ def verify(
         until_idle=until_idle if follow else None,
     )
     raise typer.Exit(run_verify(wish, as_json))
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
 
 
 def _settings() -> "Settings":

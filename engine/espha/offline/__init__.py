@@ -1,0 +1,1 @@
+"""Models tried out on files, without Kafka and Kubernetes: `espha check`, `run` and `graph`."""

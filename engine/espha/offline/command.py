@@ -1,0 +1,197 @@
+"""`espha check`, `espha run` and `espha graph`, as functions that return an exit code."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from espha.model import ModelError, Project, read_project
+from espha.model.filesystem import FileSource, FileTarget
+from espha.offline.clock import Clock, SystemClock
+from espha.offline.connectors import Connectors
+from espha.offline.engines import Engine, KernelEngine
+from espha.offline.feeds import FileFeed
+from espha.offline.options import (
+    InputOption,
+    TraceOption,
+    UsageError,
+    read_input,
+    read_settings,
+    read_trace,
+)
+from espha.offline.report import Report
+from espha.offline.runner import Runner
+from espha.offline.sinks import Sink
+
+DONE: Final = 0
+TROUBLE: Final = 1
+"""A file could not be read or written on the way, the rest was done."""
+REFUSED: Final = 2
+"""The model is refused, or the command line cannot be meant."""
+INTERRUPTED: Final = 130
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunWish:
+    """What a user asks of `espha run`.
+
+    Attributes:
+        model: the XML.
+        settings: `NAME=VALUE` for tokens.
+        inputs: `WINDOW=FILE,…`.
+        traces: `WINDOW=FILE`.
+        connectors: run the model's own.
+        idle_s: go on until no event has flowed for so many seconds; None: end with the inputs.
+        engine: `spark`, `kernel`, or empty for what is there.
+    """
+
+    model: Path
+    settings: Sequence[str] = ()
+    inputs: Sequence[str] = ()
+    traces: Sequence[str] = ()
+    connectors: bool = True
+    idle_s: float | None = None
+    engine: str = ""
+
+
+def load(
+    model: Path, settings: Sequence[str], say: Say, *, checking: bool = False
+) -> Project | None:
+    """Read a model; None when it is refused, and `say` was told why.
+
+    Raises:
+        UsageError: a setting is no setting.
+    """
+    try:
+        tokens = {**home_tokens(model), **read_settings(settings)}
+        project = read_project(model.read_bytes(), str(model), tokens=tokens, checking=checking)
+    except OSError as error:
+        say(f"{model}: {error.strerror}")
+        return None
+    except ModelError as error:
+        say(str(error))
+        return None
+    for warning in project.warnings:
+        say(f"{model}: warning: {warning}")
+    return project
+
+
+def home_tokens(model: Path) -> dict[str, str]:
+    """Return the tokens that stand for folders: that of the model, and `output` in it."""
+    home = model.absolute().parent
+    return {"ESP_PROJECT_HOME": str(home), "ESP_PROJECT_OUTPUT": str(home / "output")}
+
+
+def check(model: Path, settings: Sequence[str], out: Say, err: Say) -> int:
+    """Print a line for each window of a model, or each problem with its line."""
+    try:
+        project = load(model, settings, err, checking=True)
+    except UsageError as error:
+        err(str(error))
+        return REFUSED
+    if project is None:
+        return REFUSED
+    for path, window in project.windows.items():
+        fields = ", ".join(f"{f.name}{'*' if f.key else ''}:{f.type}" for f in window.fields)
+        out(f"{path}  {window.kind}  {window.index}  {fields}")
+    return DONE
+
+
+def run(wish: RunWish, console: Console, clock: Clock | None = None) -> int:
+    """Run a model on files; see `RunWish`.
+
+    Args:
+        wish: what to do.
+        console: where messages go.
+        clock: tells the time; the machine's by default.
+    """
+    report = Report(console)
+    try:
+        project = load(wish.model, wish.settings, report.say)
+        if project is None:
+            return REFUSED
+        inputs = [read_input(text, project) for text in wish.inputs]
+        traces = [read_trace(text, project) for text in wish.traces]
+        _check_files(traces)
+        with contextlib.ExitStack() as opened:
+            feeds = _open_inputs(inputs, project, opened)
+            sinks = _open_traces(traces, project, opened)
+            connectors = Connectors(project, wish.model.absolute().parent)
+            engine, name = _engine(wish, project)
+            runner = Runner(
+                project,
+                engine,
+                clock or SystemClock(),
+                connectors=connectors if wish.connectors else None,
+                inputs=feeds,
+                traces=sinks,
+                idle_ms=None if wish.idle_s is None else int(wish.idle_s * 1000),
+                report=report.refusal,
+                progress=report.progress,
+            )
+            code = _run(runner, report)
+        report.end(project, runner.tally, runner.sinks, name)
+        return code
+    except UsageError as error:
+        report.say(str(error))
+        return REFUSED
+
+
+def _run(runner: Runner, report: Report) -> int:
+    code = DONE
+    with report:
+        try:
+            runner.run()
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        finally:
+            runner.close()
+    return TROUBLE if code == DONE and runner.tally.troubles else code
+
+
+def _engine(wish: RunWish, project: Project) -> tuple[Engine, str]:
+    return KernelEngine(project), "the kernel"
+
+
+def _check_files(traces: list[TraceOption]) -> None:
+    files = [trace.file for trace in traces]
+    for file in files:
+        if files.count(file) > 1:
+            raise UsageError(f"--trace: two windows cannot be written to one file, {file}")
+
+
+def _open_inputs(
+    inputs: list[InputOption], project: Project, opened: contextlib.ExitStack
+) -> list[FileFeed]:
+    feeds = []
+    for option in inputs:
+        window = project.windows[option.window]
+        source = FileSource(file=str(option.file), layout=option.layout, block=option.block)
+        try:
+            feed = FileFeed(str(option.file), window, option.file, source)
+        except OSError as error:
+            raise UsageError(f"--input: {option.file}: {error.strerror}") from None
+        opened.callback(feed.close)
+        feeds.append(feed)
+    return feeds
+
+
+def _open_traces(
+    traces: list[TraceOption], project: Project, opened: contextlib.ExitStack
+) -> list[Sink]:
+    sinks = []
+    for option in traces:
+        window = project.windows[option.window]
+        target = FileTarget(file=str(option.file))
+        try:
+            sink = Sink("--trace", window, option.file, target)
+        except OSError as error:
+            raise UsageError(f"--trace: {option.file}: {error.strerror}") from None
+        opened.callback(sink.close)
+        sinks.append(sink)
+    return sinks

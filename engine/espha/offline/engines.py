@@ -1,0 +1,75 @@
+"""What runs the model in a run: the kernel alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from espha.kernel import Kernel
+from espha.model import Project
+from espha.model.events import BadRecord, Event
+from espha.offline.intake import Arrival
+
+Outputs = list[tuple[str, Event]]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one step gives.
+
+    Attributes:
+        ticked: (window, event) that left because of the time alone, in order.
+        passed: (window, event) that left because of the arrivals, in order.
+        refused: (arrival, window, reason) for each refusal; the arrival is None for a refusal
+            because of the time alone.
+    """
+
+    ticked: Outputs = field(default_factory=list)
+    passed: Outputs = field(default_factory=list)
+    refused: list[tuple[Arrival | None, str, str]] = field(default_factory=list)
+
+
+class Engine(Protocol):
+    """Runs a model step by step."""
+
+    def step(self, clock: int, arrivals: Sequence[Arrival]) -> Outcome:
+        """Let time pass up to `clock` (ms since 1970), then publish `arrivals` in order."""
+        ...
+
+    def due(self, now: int) -> int | None:
+        """Return when (ms) time alone changes something; None: never."""
+        ...
+
+    def close(self) -> None:
+        """End."""
+        ...
+
+
+class KernelEngine:
+    """The kernel in this process; every window's events come out."""
+
+    def __init__(self, project: Project) -> None:
+        self._kernel = Kernel(project, published=tuple(project.windows))
+
+    def step(self, clock: int, arrivals: Sequence[Arrival]) -> Outcome:
+        """See `Engine`."""
+        kernel = self._kernel
+        outcome = Outcome(ticked=kernel.advance(clock))
+        outcome.refused += [(None, *refusal) for refusal in kernel.take_refusals()]
+        for arrival in arrivals:
+            if arrival.event is None:
+                outcome.refused.append((arrival, "", arrival.reason))
+                continue
+            try:
+                outcome.passed += kernel.publish(arrival.window, arrival.event, clock)
+            except BadRecord as refusal:
+                outcome.refused.append((arrival, refusal.window, refusal.reason))
+            for window, reason in kernel.take_refusals():
+                outcome.refused.append((arrival, window, reason))
+        return outcome
+
+    def due(self, now: int) -> int | None:
+        """See `Engine`."""
+        return self._kernel.due()
+
+    def close(self) -> None:
+        """There is nothing to end."""

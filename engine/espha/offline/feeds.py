@@ -1,0 +1,200 @@
+"""What brings events into a run: files, and timers."""
+
+from pathlib import Path
+from typing import Protocol
+
+from espha.model import Field, Window
+from espha.model.events import BadRecord, Event, Value
+from espha.model.filesystem import FileSource
+from espha.model.kinds.source import SourceWindow
+from espha.model.timers import Timer
+from espha.offline.intake import Arrival, event_reader
+from espha.offline.rows import Raw, RowFile
+
+
+class Feed(Protocol):
+    """Brings events to one source window.
+
+    Attributes:
+        name: what brings them, as a user knows it.
+        window: "query/window" of the source.
+        paced: it does not give all that it has at once.
+        ticking: it gives events for ever, by the clock.
+        finished: all that is there has been given.
+    """
+
+    name: str
+    window: str
+    paced: bool
+    ticking: bool
+    finished: bool
+
+    def take(self, limit: int, now: int) -> list[Arrival]:
+        """Return up to `limit` events that are due at `now` (ms since 1970).
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        ...
+
+    def due(self, now: int) -> int | None:
+        """Return when (ms) to ask for events again; None: never."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        ...
+
+
+_LOOK_AGAIN_MS = 100
+"""How often a growing file is looked at."""
+
+
+class FileFeed:
+    """Gives the rows of a file.
+
+    A growing file is finished at its present end, and gives more when more is written. Its last
+    line counts only with a newline; the last line of other files counts in any case.
+    """
+
+    ticking = False
+
+    def __init__(self, name: str, window: Window, path: Path, source: FileSource) -> None:
+        """Open the file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        self.name, self.window = name, window.path
+        self.paced = source.rate > 0
+        self.finished = False
+        self._file = RowFile(path, source.layout)
+        self._shown = str(path)
+        self._read = event_reader(window, source.layout)
+        self._source = source
+        self._rounds = source.repeat
+        self._given = 0
+        self._start: int | None = None
+
+    def take(self, limit: int, now: int) -> list[Arrival]:
+        """Return up to `limit` rows that are due at `now`; see `Feed`."""
+        limit = min(limit, self._allowed(now))
+        found: list[Arrival] = []
+        while len(found) < limit:
+            rows = self._file.next(limit - len(found), final=not self._source.growing)
+            found += [self._arrival(row) for row in rows]
+            if not rows and not self._again(found):
+                break
+        self._given += len(found)
+        if self._source.most is not None and self._given >= self._source.most:
+            self.finished = True
+        return found
+
+    def _allowed(self, now: int) -> int:
+        if self._start is None:
+            self._start = now
+        most = self._source.most
+        allowed = 2**62 if most is None else most - self._given
+        if self._source.rate:
+            by_now = (now - self._start) * self._source.rate // 1000 + 1
+            allowed = min(allowed, by_now - self._given)
+        return max(0, allowed)
+
+    def _again(self, found: list[Arrival]) -> bool:
+        """At the end of the file: say whether it is published once more."""
+        # An empty file would be published without an end.
+        if self._rounds and (found or self._given):
+            self._rounds -= 1
+            self._file.rewind()
+            return True
+        self.finished = True
+        return False
+
+    def _arrival(self, row: Raw) -> Arrival:
+        try:
+            event = self._read(row)
+        except BadRecord as refusal:
+            return Arrival(self.window, self._shown, row.line, None, refusal.reason)
+        return Arrival(self.window, self._shown, row.line, event)
+
+    def due(self, now: int) -> int | None:
+        """Return when to ask again."""
+        if self.finished:
+            more = self._source.growing and self._source.most is None
+            return now + _LOOK_AGAIN_MS if more else None
+        if not self._source.rate or self._start is None:
+            return now
+        return self._start + -(-self._given * 1000 // self._source.rate)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class TimerFeed:
+    """Gives one event a tick: a number, the tick's time, and a label."""
+
+    paced = True
+    ticking = True
+    finished = False
+
+    def __init__(self, name: str, window: Window, timer: Timer) -> None:
+        self.name, self.window = name, window.path
+        self._fields = window.fields
+        self._places = _places(window)
+        self._timer = timer
+        self._started: int | None = None
+        self._tick = 0
+        self._number = 0
+
+    def take(self, limit: int, now: int) -> list[Arrival]:
+        """Return an event for each tick up to `now`."""
+        if self._started is None:
+            self._started = now
+            self._tick = self._timer.first(now)
+        found: list[Arrival] = []
+        while len(found) < limit and (time := self._timer.tick(self._tick, self._started)) <= now:
+            found.append(Arrival(self.window, self.name, 0, self._event(time)))
+            self._tick += 1
+            self._number += 1
+        return found
+
+    def _event(self, time: int) -> Event:
+        values: list[Value] = [None] * len(self._fields)
+        number, moment, label = self._places
+        if number is not None:
+            text = self._fields[number].type == "string"
+            values[number] = str(self._number) if text else self._number
+        if moment is not None:
+            in_seconds = self._fields[moment].type == "date"
+            values[moment] = time // 1000 if in_seconds else time * 1000
+        if label is not None:
+            values[label] = self._timer.label
+        return Event("I", "N", tuple(values))
+
+    def due(self, now: int) -> int | None:
+        """Return the time of the next tick."""
+        return now if self._started is None else self._timer.tick(self._tick, self._started)
+
+    def close(self) -> None:
+        """There is nothing open."""
+
+
+def _places(window: Window) -> tuple[int | None, int | None, int | None]:
+    """Say which fields take the number, the time and the label: by name, else by their type."""
+    fields = window.fields
+    key = next(place for place, field in enumerate(fields) if field.key)
+    others = [place for place in range(len(fields)) if place != key]
+    moment = _first(fields, others, "time", ("stamp", "date", "int64"))
+    label = _first(fields, [place for place in others if place != moment], "label", ("string",))
+    numbered = isinstance(window, SourceWindow) and window.autogen_key
+    return None if numbered else key, moment, label
+
+
+def _first(
+    fields: tuple[Field, ...], places: list[int], name: str, types: tuple[str, ...]
+) -> int | None:
+    fitting = [place for place in places if fields[place].type in types]
+    named = [place for place in fitting if fields[place].name.lower() == name]
+    by_type = sorted(fitting, key=lambda place: types.index(fields[place].type))
+    return next(iter(named + by_type), None)

@@ -1,0 +1,177 @@
+"""What stands behind `--set`, `--input` and `--trace`."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from espha.model import Project
+from espha.model.filesystem import Layout, delimiter
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_LARGEST = 1_000_000_000
+
+
+class UsageError(Exception):
+    """A command line that cannot be meant; the text says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputOption:
+    """One `--input`: a file for a source window; `block` rows are published together."""
+
+    window: str
+    file: Path
+    layout: Layout
+    block: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOption:
+    """One `--trace`: a file for what leaves a window."""
+
+    window: str
+    file: Path
+
+
+def read_settings(texts: Iterable[str]) -> dict[str, str]:
+    """Read `NAME=VALUE`s; a later one wins.
+
+    Raises:
+        UsageError: no `=`, or no name that a token can have.
+    """
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().strip("@")
+        if not equals or not _NAME.fullmatch(name):
+            raise UsageError(f"--set {text!r}: write NAME=VALUE, for the token @NAME@")
+        settings[name] = value
+    return settings
+
+
+def read_input(text: str, project: Project) -> InputOption:
+    """Read `WINDOW=FILE[,header=1,noopcode,noautogenfield,dateformat=…,block=N,…]`.
+
+    Raises:
+        UsageError: no such source window, no such option, or a value that it cannot have.
+    """
+    window, rest = _window_and_rest(text, "--input", project)
+    if project.windows[window].kind != "source":
+        raise UsageError(f"--input {text!r}: {window} is no source window")
+    file, *words = rest.split(",")
+    default = "json" if file.lower().endswith((".json", ".jsonl")) else "csv"
+    option = InputOption(window, Path(file), Layout(format=default))
+    for word in _joined(words):
+        option = _with(option, word, text)
+    return option
+
+
+def read_trace(text: str, project: Project) -> TraceOption:
+    """Read `WINDOW=FILE`.
+
+    Raises:
+        UsageError: no such window.
+    """
+    window, file = _window_and_rest(text, "--trace", project)
+    return TraceOption(window, Path(file))
+
+
+def find_window(name: str, project: Project) -> str:
+    """Return the path "query/window" for `window` or `query/window`.
+
+    Raises:
+        UsageError: there is no such window, or several; the text lists them.
+    """
+    if name in project.windows:
+        return name
+    found = [path for path, window in project.windows.items() if window.name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"there are several windows {name!r}: write {' or '.join(found)}")
+    shown = ", ".join(list(project.windows)[:20])
+    raise UsageError(f"there is no window {name!r}; the model has {shown}")
+
+
+def _window_and_rest(text: str, option: str, project: Project) -> tuple[str, str]:
+    name, equals, rest = text.partition("=")
+    if not equals or not rest or rest.startswith(","):
+        raise UsageError(f"{option} {text!r}: write WINDOW=FILE")
+    try:
+        return find_window(name.strip(), project), rest
+    except UsageError as error:
+        raise UsageError(f"{option} {text!r}: {error}") from None
+
+
+def _joined(words: Iterable[str]) -> list[str]:
+    """Put words together again that a comma in a dateformat or the delimiter `,` separated."""
+    result: list[str] = []
+    for word in words:
+        name = word.partition("=")[0].strip().lower()
+        if name not in _OPTIONS and result and result[-1].startswith(("dateformat=", "delimiter=")):
+            result[-1] += f",{word}"
+        else:
+            result.append(word)
+    return result
+
+
+_OPTIONS = (
+    "header", "noopcode", "noflags", "noautogenfield", "upsert", "dateformat", "delimiter",
+    "block", "json", "csv",
+)  # fmt: skip
+
+
+def _with(option: InputOption, word: str, text: str) -> InputOption:
+    name, equals, value = word.partition("=")
+    name = name.strip().lower()
+    layout = option.layout
+    if name not in _OPTIONS:
+        raise UsageError(f"--input {text!r}: {word!r} is no option; there are {_listed()}")
+    if name == "block":
+        return replace(option, block=_number(value, 1, f"--input {text!r}: block"))
+    if name == "header":
+        lines = _number(value, 0, f"--input {text!r}: header") if equals else 1
+        return replace(option, layout=_changed(layout, header=lines))
+    if name == "dateformat":
+        return replace(option, layout=_changed(layout, date_format=value))
+    if name == "delimiter":
+        return replace(option, layout=_changed(layout, delimiter=_delimiter(value, text)))
+    if equals:
+        raise UsageError(f"--input {text!r}: {name} has no value")
+    return replace(option, layout=_switched(layout, name))
+
+
+def _switched(layout: Layout, name: str) -> Layout:
+    if name == "noopcode":
+        return _changed(layout, opcode=False, flags=False)
+    if name == "noflags":
+        return _changed(layout, flags=False)
+    if name == "noautogenfield":
+        return _changed(layout, autogen_field=False)
+    if name == "upsert":
+        return _changed(layout, upsert=True)
+    return _changed(layout, format=name)
+
+
+def _changed(layout: Layout, **changes: object) -> Layout:
+    return layout.model_copy(update=changes)
+
+
+def _delimiter(value: str, text: str) -> str:
+    try:
+        return delimiter(value)
+    except ValueError as error:
+        raise UsageError(f"--input {text!r}: {error}") from None
+
+
+def _number(value: str, least: int, where: str) -> int:
+    if value.isascii() and value.isdigit() and len(value) < 11:
+        number = int(value)
+        if least <= number <= _LARGEST:
+            return number
+    raise UsageError(f"{where} is {value!r}; give a whole number from {least}")
+
+
+def _listed() -> str:
+    return ", ".join(_OPTIONS)

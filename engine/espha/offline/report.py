@@ -1,0 +1,98 @@
+"""What a run tells its user, on stderr: progress, bad records, and a table at the end."""
+
+from collections import Counter
+from types import TracebackType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from espha.model import Project
+from espha.offline.intake import Arrival
+from espha.offline.runner import Tally
+from espha.offline.sinks import Sink
+
+SHOWN = 10
+"""Refusals that are told in full; the others are counted."""
+
+
+class Report:
+    """Tells about one run; use it in a `with` statement around the run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._refusals = 0
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.fields[count]:,} events in, {task.fields[left]:,} out"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("run", total=None, count=0, left=0)
+
+    def __enter__(self) -> "Report":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def say(self, sentence: str) -> None:
+        """Print one line."""
+        self._console.print(escape(sentence), soft_wrap=True, highlight=False)
+
+    def refusal(self, arrival: Arrival | None, window: str, reason: str) -> None:
+        """Print one refusal, with its file and line, unless there were many."""
+        self._refusals += 1
+        if self._refusals > SHOWN:
+            return
+        where = "by the clock"
+        if arrival is not None:
+            where = f"{arrival.origin}:{arrival.line}" if arrival.line else arrival.origin
+        at = f" (at {window})" if window else ""
+        self.say(f"{where}: {reason}{at}")
+
+    def progress(self, tally: Tally) -> None:
+        """Show how far the run is."""
+        self._progress.update(self._task, count=tally.read.total(), left=tally.left.total())
+
+    def end(self, project: Project, tally: Tally, sinks: list[Sink], engine: str) -> None:
+        """Print what was not done, and the table."""
+        if self._refusals > SHOWN:
+            self.say(f"… and {self._refusals - SHOWN:,} more refusals")
+        for sentence in [*tally.notes, *tally.troubles]:
+            self.say(sentence)
+        self._console.print(_table(project, tally, sinks))
+        read, bad = tally.read.total(), tally.bad
+        self.say(f"{read:,} events in, {bad:,} bad; run by {engine}")
+
+
+def _table(project: Project, tally: Tally, sinks: list[Sink]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("window", "type"):
+        table.add_column(name, overflow="fold")
+    for name in ("in", "out", "refused"):
+        table.add_column(name, justify="right")
+    table.add_column("written to", overflow="fold")
+    entered: Counter[str] = Counter()
+    for (_, source), count in tally.read.items():
+        entered[source] += count
+    for path, window in project.windows.items():
+        files = [f"{sink.path} ({sink.written:,})" for sink in sinks if sink.window == path]
+        table.add_row(
+            escape(path),
+            window.kind,
+            f"{entered[path]:,}" if window.kind == "source" else "",
+            f"{tally.left[path]:,}",
+            f"{tally.refused[path]:,}" if tally.refused[path] else "",
+            escape(", ".join(files)),
+        )
+    return table

@@ -1,0 +1,111 @@
+"""Where the events that leave a window are written: traces, and fs connectors of type sub."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from espha.model import Window
+from espha.model.csv import line_formatter
+from espha.model.events import Event, Value
+from espha.model.filesystem import FileTarget
+from espha.model.types import DOUBLES, formatter
+
+
+class Sink:
+    """Writes what leaves a window to a file.
+
+    Attributes:
+        name: what wants the file, as a user knows it.
+        window: "query/window".
+        written: events written.
+    """
+
+    def __init__(self, name: str, window: Window, path: Path, target: FileTarget) -> None:
+        """Create the file, and the folders that it lies in.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.name, self.window, self.path = name, window.path, path
+        self.written = 0
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
+        self._file = path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n")
+        self._line = _line(window, target)
+        self._target = target
+        self._key = [place for place, field in enumerate(window.fields) if field.key]
+        # Only a window with an index makes update blocks.
+        self._pairs = target.collapse and not window.collapse_updates
+        self._last: tuple[Value, ...] | None = None
+        self._header(window)
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Write events, in order.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        for event in events:
+            if not self._left_out(event):
+                self._file.write(self._line(event))
+                self._file.write("\n")
+                self.written += 1
+
+    def flush(self) -> None:
+        """Let others see what was written.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write the rest and close the file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._file.close()
+
+    def _left_out(self, event: Event) -> bool:
+        if self._target.drop_retention_deletes and event.opcode == "D" and event.flags == "R":
+            return True
+        if not self._pairs:
+            return False
+        last, self._last = self._last, None
+        key = tuple([event.values[place] for place in self._key])
+        if event.opcode == "U":
+            self._last = key
+        return event.opcode == "D" and last == key
+
+    def _header(self, window: Window) -> None:
+        if self._target.header == "none" or self._target.format == "json":
+            return
+        names = [field.name for field in window.fields]
+        columns = ["opcode", "flags", *names] if self._target.header == "full" else names
+        self._file.write(",".join(columns) + "\n")
+
+
+def _line(window: Window, target: FileTarget) -> Callable[[Event], str]:
+    if target.format == "csv":
+        return line_formatter(window.fields, target.date_format, target.precision)
+    writers: list[tuple[str, Callable[[Any], Any]]] = [
+        (field.name, _json_value(field.type, target)) for field in window.fields
+    ]
+
+    def line(event: Event) -> str:
+        content: dict[str, Any] = {"opcode": event.opcode, "flags": event.flags}
+        for (name, write), value in zip(writers, event.values, strict=True):
+            content[name] = None if value is None else write(value)
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+    return line
+
+
+def _json_value(type_: str, target: FileTarget) -> Callable[[Any], Any]:
+    if type_ in DOUBLES:
+        return lambda value: round(value, target.precision)
+    if type_ == "blob" or (target.date_format and type_ in {"date", "stamp"}):
+        return formatter(type_, target.date_format)
+    return lambda value: value
