@@ -7,13 +7,16 @@ from espha.model.project import Field, Window
 from espha.windows import (
     compute,
     copy,
+    counter,
     filter,
     functional,
     geofence,
     lua,
     python,
+    remove_state,
     source,
     summary,
+    transpose,
     union,
 )
 from espha.windows.index import index_of
@@ -33,6 +36,9 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "geofence": geofence.stages,
     "lua": lua.stages,
     "python": python.stages,
+    "counter": counter.stages,
+    "remove-state": remove_state.stages,
+    "transpose": transpose.stages,
 }
 """What makes the stages of each kind of window."""
 

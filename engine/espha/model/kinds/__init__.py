@@ -11,12 +11,15 @@ from espha.model.kinds import (
     calculate,
     compute,
     copy,
+    counter,
     filter,
     functional,
     geofence,
     lua,
     python,
+    remove_state,
     source,
+    transpose,
     union,
 )
 from espha.model.kinds.base import Kind
@@ -34,6 +37,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         geofence.KIND,
         lua.KIND,
         python.KIND,
+        counter.KIND,
+        remove_state.KIND,
+        transpose.KIND,
     )
 }
 """By the word after `window-` in the XML."""
