@@ -1,48 +1,122 @@
 """Compute windows."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from espha.model.expressions import Run, compile_expression, converter
+from espha.model.eel import Language, converter
+from espha.model.eel.kinds import same
 from espha.model.kinds.compute import ComputeWindow
 from espha.model.project import Field
-from espha.windows.events import Event
+from espha.windows.events import BadRecord, Event, Value
 from espha.windows.stage import Moment, Stage, Unit, places
+
+Row = tuple[Value, ...]
+
+
+class Rule(Protocol):
+    """What computes rows."""
+
+    def rows(self, events: Sequence[Event], at: Moment) -> Sequence[Row]:
+        """Return the row of each event, in the order of the window's schema.
+
+        Raises:
+            BadRecord: it cannot be computed; the rule is as it was before.
+        """
+
+    def state(self) -> Any:
+        """Return what the rule remembers, as plain picklable data."""
+
+    def restore(self, state: Any) -> None:
+        """Remember what the rule remembered when `state()` returned `state`."""
 
 
 def stages(window: ComputeWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a compute window."""
-    return [Compute(window, feeds[0])]
+    rule = FieldExpressions(window, feeds[0])
+    return [Compute(rule, window.fields, feeds[0], window.stateful)]
 
 
-class Compute:
-    """Computes the fields that are no keys, of the new row and of the old one."""
+class FieldExpressions:
+    """The rule of one expression for each field that is no key."""
 
     def __init__(self, window: ComputeWindow, feed: tuple[Field, ...]) -> None:
+        self._language = Language(feed, window.initialize)
         texts = iter(window.expressions)
         self._columns = [
-            _key(field, feed) if field.key else _computed(next(texts), field, feed)
+            self._key(field, feed) if field.key else self._computed(next(texts), field)
             for field in window.fields
         ]
 
+    def _key(self, field: Field, feed: tuple[Field, ...]) -> Callable[..., Any]:
+        (place,) = places([field.name], feed)
+        return lambda event, _clock: event.values[place]
+
+    def _computed(self, text: str, field: Field) -> Callable[..., Any]:
+        expression = self._language.compile(text)
+        run, convert = expression.run, converter(expression.kind, field.type)
+        if convert is same:
+            return run
+        return lambda event, clock: convert(run(event, clock))
+
+    def rows(self, events: Sequence[Event], at: Moment) -> Sequence[Row]:
+        """Return the rows; the variables that expressions keep stay when one of them fails."""
+        if not self._language.keeps:
+            return [self._row(event, at.clock) for event in events]
+        before = self._language.state()
+        try:
+            return [self._row(event, at.clock) for event in events]
+        except BadRecord:
+            self._language.restore(before)
+            raise
+
+    def _row(self, event: Event, clock: int) -> Row:
+        return tuple([column(event, clock) for column in self._columns])
+
+    def state(self) -> Any:
+        """Return the variables that outlive an event."""
+        return self._language.state()
+
+    def restore(self, state: Any) -> None:
+        """Take over the variables."""
+        self._language.restore(state)
+
+
+class Compute:
+    """Computes the fields that are no keys.
+
+    A stateful window keeps what it computed: of an update only the new row is computed, and for a
+    delete nothing, since its index knows the old row. A stateless one computes both rows of an
+    update, and the row of a delete.
+    """
+
+    def __init__(
+        self, rule: Rule, fields: tuple[Field, ...], feed: tuple[Field, ...], stateful: bool
+    ) -> None:
+        self._rule = rule
+        self._stateful = stateful
+        self._key = [places([field.name], feed)[0] if field.key else None for field in fields]
+
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return the same events with computed values."""
-        return (tuple([self._event(event) for event in unit]),)
+        if self._stateful:
+            event = unit[0]
+            if event.opcode in {"D", "SD"}:
+                return ((event._replace(values=self._key_of(event.values)),),)
+            unit = (event,)
+        rows = self._rule.rows(unit, at)
+        if len(rows) == 1:
+            event = unit[0]
+            return ((Event(event.opcode, event.flags, rows[0]),),)
+        pairs = zip(unit, rows, strict=True)
+        return (tuple([Event(event.opcode, event.flags, row) for event, row in pairs]),)
 
-    def _event(self, event: Event) -> Event:
-        row = event.values
-        values = tuple([convert(run(row)) for run, convert in self._columns])
-        return Event(event.opcode, event.flags, values)
+    def _key_of(self, values: Row) -> Row:
+        return tuple([None if place is None else values[place] for place in self._key])
 
+    def state(self) -> Any:
+        """Return what the rule remembers."""
+        return self._rule.state()
 
-Column = tuple[Run, Callable[[Any], Any]]
-
-
-def _computed(text: str, field: Field, feed: tuple[Field, ...]) -> Column:
-    expression = compile_expression(text, feed)
-    return expression.run, converter(expression.kind, field.type)
-
-
-def _key(field: Field, feed: tuple[Field, ...]) -> Column:
-    (place,) = places([field.name], feed)
-    return (lambda row: row[place]), (lambda value: value)
+    def restore(self, state: Any) -> None:
+        """Give the rule its memory back."""
+        self._rule.restore(state)

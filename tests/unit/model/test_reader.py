@@ -81,7 +81,7 @@ def test_tokens_come_from_the_project_and_from_outside() -> None:
     before = '<properties><property name="LIMIT">5</property></properties>'
     window = '<window-filter name="out"><expression>x > @LIMIT@</expression></window-filter>'
     text = xml(IN + window, EDGE, before=before)
-    assert read_project(text).windows["q/out"].expression == "(x>5)"  # type: ignore[attr-defined]
+    assert read_project(text).windows["q/out"].expression == "(x > 5)"  # type: ignore[attr-defined]
     given = read_project(text, tokens={"LIMIT": "7"}).windows["q/out"]
     assert given.expression == "(x>7)"  # type: ignore[attr-defined]
     assert "token @LIMIT@ has no value" in problems(xml(IN + window, EDGE))[0]
@@ -183,7 +183,7 @@ def calculate(
                 "</window-copy>", EDGE),
             'line 4: <retention>: a window with pi_EMPTY keeps no rows',
         ),
-        (xml(IN + FILTER.format("y == 1"), EDGE), "<expression>: there is no field 'y'"),
+        (xml(IN + FILTER.format("y == 1"), EDGE), "<expression>: line 1, column 1: there is no field 'y'"),
         (xml(IN + FILTER.format("s"), EDGE), "a filter needs a condition"),
         (xml(IN + '<window-filter name="out"/>', EDGE), "needs an <expression>"),
         (
@@ -191,8 +191,8 @@ def calculate(
             "has 0 <field-expr> for 1 fields (y)",
         ),
         (
-            xml(IN + COMPUTE.format("id*:int64,y:int32", "<field-expr>s</field-expr>"), EDGE),
-            "field 'y': the expression gives string, the field is int32",
+            xml(IN + COMPUTE.format("id*:int64,y:blob", "<field-expr>s</field-expr>"), EDGE),
+            "field 'y': the expression gives string, the field is blob",
         ),
         (
             xml(IN + COMPUTE.format("x*:int64,y:int32", "<field-expr>1</field-expr>"), EDGE),

@@ -252,8 +252,7 @@ class Expressions:
             return self._known(FUNCTIONS[name], node)
         if name in REFUSED:
             raise ExpressionError(f"{name}() is refused: {REFUSED[name]}", node.at)
-        own_names = [word[6:] for word in dir(self) if word.startswith("_call_")]
-        known = sorted([*FUNCTIONS, *CASTS, *own_names, *self.udfs])
+        known = sorted([*FUNCTIONS, *CASTS, *SPECIAL, *self.udfs])
         raise ExpressionError(
             f"there is no function {name!r}; there are {', '.join(known)}", node.at
         )
@@ -398,6 +397,15 @@ class Expressions:
             _with_regex(method.apply, variable.cells, variable.slot, [v.run for v in values]),
             1 + max((value.height for value in values), default=0),
         )
+
+
+SPECIAL: Final = tuple(name[6:] for name in dir(Expressions) if name.startswith("_call_"))
+"""Functions that need more than values."""
+
+
+def is_function(name: str) -> bool:
+    """Say whether the language has a function of this name, in small letters."""
+    return name in FUNCTIONS or name in CASTS or name in SPECIAL or name in REFUSED
 
 
 def _with_regex(apply: Callable[..., Any], cells: list[Any], slot: int, runs: list[Run]) -> Run:

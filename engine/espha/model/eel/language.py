@@ -33,7 +33,11 @@ class Expression:
 
 
 class Language:
-    """Compiles the expressions of one window, and keeps the variables that outlive an event."""
+    """Compiles the expressions of one window, and keeps the variables that outlive an event.
+
+    Attributes:
+        initialize: what it was made with.
+    """
 
     def __init__(self, fields: Sequence[Field], initialize: Initialize | None = None) -> None:
         """Run the initializer.
@@ -46,6 +50,7 @@ class Language:
             ExpressionError: the initializer or a function cannot be used.
             BadRecord: the initializer takes too many steps.
         """
+        self.initialize = initialize
         initialize = initialize or Initialize()
         self._fields = tuple(fields)
         self._context = Context()

@@ -1,33 +1,58 @@
-"""Filter windows with a plain expression."""
+"""Filter windows."""
 
 from typing import Literal
 
-from espha.model.expressions import ExpressionError, compile_expression
+from espha.model.eel import Initialize, Language, read_expression, read_language
 from espha.model.kinds.base import Kind, Reading
 from espha.model.project import Window
-from espha.model.xml import only_child, text_of
+from espha.model.xml import only_child
+
+_PLUGINS = frozenset({"plugin", "filter-plug"})
 
 
 class FilterWindow(Window):
-    """Lets an event through when its expression is neither zero nor null."""
+    """Lets an event through when its expression is neither zero nor null.
+
+    Attributes:
+        expression: in canonical spelling.
+        initialize: variables and functions that the expression uses.
+    """
 
     kind: Literal["filter"] = "filter"
     expression: str
+    initialize: Initialize | None = None
 
 
 def _read(reading: Reading) -> FilterWindow | None:
+    before = len(reading.findings.problems)
+    for plugin in reading.element.iterchildren(*_PLUGINS):
+        reason = "C++ plug-ins are not run; write the condition as an <expression>"
+        reading.findings.refuse(plugin, reason)
+    language = read_language(reading.element, reading.feed, reading.findings)
+    expression = None if language is None else _condition(reading, language)
+    if language is None or expression is None or len(reading.findings.problems) > before:
+        return None
+    return FilterWindow(
+        **reading.common,
+        fields=reading.feed,
+        expression=expression,
+        initialize=language.initialize,
+    )
+
+
+def _condition(reading: Reading, language: Language) -> str | None:
     element = only_child(reading.element, "expression", reading.findings)
     if element is None:
         reading.refuse("needs an <expression>")
         return None
-    try:
-        expression = compile_expression(text_of(element), reading.feed)
-        if expression.kind == "string":
-            raise ExpressionError("a filter needs a condition, the expression gives a string")
-    except ExpressionError as error:
-        reading.findings.refuse(element, str(error))
+    expression = read_expression(element, language, reading.findings)
+    if expression is None:
         return None
-    return FilterWindow(**reading.common, fields=reading.feed, expression=expression.text)
+    if expression.kind not in {"int", "double", "null"}:
+        reason = f"a filter needs a condition, the expression gives a {expression.kind}"
+        reading.findings.refuse(element, reason)
+        return None
+    return expression.text
 
 
-KIND = Kind("filter", _read, elements=frozenset({"expression"}))
+KIND = Kind("filter", _read, elements=frozenset({"expression", "expr-initialize"}) | _PLUGINS)
