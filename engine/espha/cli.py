@@ -168,6 +168,9 @@ def verify(
     faults: Annotated[Path | None, typer.Option(help="File of lines 'TIME NAME'")] = None,
     follow: Annotated[bool, typer.Option(help="Watch the output live first")] = False,
     until_idle: Annotated[float, typer.Option(help="Stop watching after quiet seconds")] = 5.0,
+    values: Annotated[
+        bool, typer.Option(help="Recompute the outputs; else only the order log's digests count")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
     """Compare what came out with what must come out; exits with 1 when anything is wrong."""
@@ -186,6 +189,7 @@ def verify(
         result_file=output_file,
         faults=faults,
         until_idle=until_idle if follow else None,
+        values=values,
     )
     raise typer.Exit(run_verify(wish, as_json))
 

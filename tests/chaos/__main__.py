@@ -18,7 +18,8 @@ from rich.console import Console
 from chaos import report
 from chaos.campaign import Outcome, Plan, campaign
 from chaos.faults import KINDS
-from chaos.models import MODELS, ROOT
+from chaos.here import ROOT
+from chaos.models import MODELS
 
 DOCS = ROOT / "docs" / "chaos"
 _CONSOLE = Console()

@@ -11,6 +11,7 @@ import time
 
 from confluent_kafka import Producer
 
+from chaos.here import ENVIRONMENT
 from chaos.models import MODELS
 from espha.runtime.log import CLIENT_TUNING, PARTITION
 
@@ -24,7 +25,7 @@ class Load:
     def __init__(self, model: str, bootstrap: str, rate: float, topics: list[str]) -> None:
         command = [sys.executable, "-m", "chaos.load", model, bootstrap, str(rate), *topics]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
         )
 
     def stop(self) -> int:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from chaos.here import ENVIRONMENT
+
 _HIGH_WATER = 1 << 20
 
 
@@ -34,6 +36,7 @@ class Proxy:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=ENVIRONMENT,
         )
         self._answer("ready")
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from chaos.here import ENVIRONMENT
 from espha.runtime.log import check, reader
 
 _AT_MOST = 5_000
@@ -34,7 +35,7 @@ class Reader:
     def __init__(self, bootstrap: str, path: Path, topics: list[str]) -> None:
         path.touch()
         command = [sys.executable, "-m", "chaos.reader", bootstrap, str(path), *topics]
-        self._process = subprocess.Popen(command)
+        self._process = subprocess.Popen(command, env=ENVIRONMENT)
         self._file = path.open(encoding="utf-8", newline="\n")
         self._rest = ""
         self.arrivals: list[Arrival] = []

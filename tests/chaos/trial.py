@@ -8,6 +8,7 @@ from random import Random
 
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
+from chaos.here import ENVIRONMENT
 from chaos.load import Load
 from chaos.models import Model
 from chaos.reader import Arrival, Reader
@@ -49,6 +50,7 @@ class Trial:
     def _tell(self, engine: str) -> dict[str, str]:
         return {
             **self.site.addresses(engine),
+            "PYTHONPATH": ENVIRONMENT["PYTHONPATH"],
             "ESPHA_ROOT": f"/ESP/chaos/{self.id}/engines",
             "ESPHA_MODEL": str(self.model.path),
             "ESPHA_PREFIX": self.id,

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 from chaos.reader import Arrival
 from chaos.trial import Trial, read_acknowledged
-from espha.checker.batches import Written, check_batches
+from espha.checker.batches import check_batches
 from espha.checker.expect import Read, SumWindow
 from espha.checker.judge import Evidence, judge
 from espha.checker.order import check_order
-from espha.checker.watch import read_all
-from espha.runtime.log import Offsets, read_range
+from espha.checker.watch import read_all, read_written
+from espha.runtime.log import Offsets
 
 
 @dataclass
@@ -90,9 +90,8 @@ def _topics(
     trial: Trial, arrivals: Sequence[Arrival], order: Sequence[str], result: Verdict
 ) -> None:
     """The topics hold what the reader saw, and what the order log stands for."""
-    bootstrap = trial.site.kafka.bootstrap
     names = [*trial.plan.outputs.values(), trial.plan.dead_letters]
-    written = {name: _written(bootstrap, name) for name in names}
+    written = {name: read_written(trial.site.kafka.bootstrap, name) for name in names}
     batches = check_batches(order, written)
     result.problems += batches.problems()
     result.damage["lost"] += len(batches.incomplete)
@@ -102,14 +101,6 @@ def _topics(
         if seen != [each.value.decode() for each in written[name]]:
             result.problems.append(f"{name}: the reader saw other records than the topic holds")
             result.damage["wrong"] += 1
-
-
-def _written(bootstrap: str, topic: str) -> list[Written]:
-    offsets = Offsets(bootstrap)
-    return [
-        Written(topic, message.value(), tuple(message.headers() or ()))
-        for message in read_range(bootstrap, topic, offsets.first(topic), offsets.end(topic))
-    ]
 
 
 def _values(

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from espha.checker.expect import Read
+
 
 class Written(NamedTuple):
     """A record that an engine wrote.
@@ -16,16 +18,22 @@ class Written(NamedTuple):
         topic: where it stands.
         value: as it stands there.
         headers: in their order; the message id is the one called `espha-id`.
+        offset: its place on the topic.
     """
 
     topic: str
     value: bytes
     headers: tuple[tuple[str, bytes], ...]
+    offset: int = 0
 
     @property
     def id(self) -> str:
         """The message id; "" where there is none."""
         return dict(self.headers).get("espha-id", b"").decode("utf-8", "replace")
+
+    def read(self) -> Read:
+        """Return what is compared of it."""
+        return Read(self.offset, self.value.decode("utf-8", "surrogateescape"), self.id)
 
 
 @dataclass(slots=True)

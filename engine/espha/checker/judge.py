@@ -1,10 +1,11 @@
 """From what was read to the report; pure."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from espha.checker.batches import Batches, Written, check_batches
 from espha.checker.damage import Damage, compare
 from espha.checker.expect import Expectation, Read, SumWindow, cells, differs, expect_sums
 from espha.checker.gaps import Fault, after, longest
@@ -19,7 +20,9 @@ _NAMED = 100
 class Evidence:
     """Everything that was read: topics in the order of their offsets, files, moments.
 
-    `arrivals` are seconds since 1970 at which outputs arrived, taken from a steady clock.
+    `written` holds the topics that engines write, with headers; where it is empty, the order log's
+    digests are not checked. `arrivals` are seconds since 1970 at which outputs arrived, taken from
+    a steady clock.
     """
 
     input_topic: str
@@ -27,6 +30,7 @@ class Evidence:
     outputs: list[Read]
     dead: list[Read]
     order: list[str]
+    written: Mapping[str, Sequence[Written]] = field(default_factory=dict)
     arrivals: list[float] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     source_file: Path | None = None
@@ -37,27 +41,42 @@ class Evidence:
 def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[SumWindow]) -> Report:
     """Compare what came with what must come."""
     wanted = expect_sums(evidence.input_topic, evidence.inputs, source, sums)
-    order = check_order(evidence.order)
-    report = Report(
-        rows_in=len(evidence.inputs),
-        rows_out=len(evidence.outputs),
-        dead=len(evidence.dead),
-        topic=compare([each.id for each in wanted.outputs], [each.id for each in evidence.outputs]),
-        dead_letters=compare(wanted.dead, [each.id for each in evidence.dead]),
-        order=order.problems + _balance(order, evidence),
-        order_records=order.records,
-        epoch=order.epoch,
-        longest_gap_ms=_ms(longest(evidence.arrivals)),
-        gaps_ms=[(f.name, _ms(gap)) for f, gap in after(evidence.arrivals, evidence.faults)],
+    report = judge_order(evidence)
+    report.topic = compare(
+        [each.id for each in wanted.outputs], [each.id for each in evidence.outputs]
     )
+    report.dead_letters = compare(wanted.dead, [each.id for each in evidence.dead])
+    report.order += _balance(check_order(evidence.order), evidence)
     _values(report, wanted, evidence.outputs, target, {each.output for each in sums})
     _files(report, evidence, source)
     return report
 
 
+def judge_order(evidence: Evidence) -> Report:
+    """Compare the order log with the topics, and leave the outputs' values to its digests."""
+    order = check_order(evidence.order)
+    return Report(
+        rows_in=len(evidence.inputs),
+        rows_out=len(evidence.outputs),
+        dead=len(evidence.dead),
+        topic=None,
+        dead_letters=None,
+        order=order.problems,
+        batches=_batches(evidence),
+        order_records=order.records,
+        epoch=order.epoch,
+        longest_gap_ms=_ms(longest(evidence.arrivals)),
+        gaps_ms=[(f.name, _ms(gap)) for f, gap in after(evidence.arrivals, evidence.faults)],
+    )
+
+
+def _batches(evidence: Evidence) -> Batches:
+    return check_batches(evidence.order, evidence.written) if evidence.written else Batches()
+
+
 def _balance(order: OrderLog, evidence: Evidence) -> list[str]:
     written = len(evidence.outputs) + len(evidence.dead)
-    if order.outputs == written:
+    if evidence.written or order.outputs == written:  # with `written` each batch is counted
         return []
     return [f"its batches say {order.outputs} outputs, the topics hold {written}"]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
+from espha.checker.batches import Batches
 from espha.checker.damage import Damage
 
 
@@ -16,13 +17,14 @@ class Report:
         rows_in: records on the input topic.
         rows_out: records on the output topic.
         dead: records on the dead-letter topic.
-        topic: damage between input and output topic.
-        dead_letters: damage on the dead-letter topic.
+        topic: damage between input and output topic; None when values were not checked.
+        dead_letters: damage on the dead-letter topic; None likewise.
         wrong_sums: outputs of which only sums are not what they must be.
         wrong_values: outputs with anything else that is wrong.
         first_wrong: the first wrong output, in words.
         wrong_ids: message ids of the first hundred wrong outputs.
         order: problems of the order log.
+        batches: what is wrong between order records and outputs.
         order_records: number of order records.
         epoch: the newest epoch.
         longest_gap_ms: longest time without an output while the checker was following.
@@ -34,13 +36,14 @@ class Report:
     rows_in: int
     rows_out: int
     dead: int
-    topic: Damage
-    dead_letters: Damage
+    topic: Damage | None
+    dead_letters: Damage | None
     wrong_sums: int = 0
     wrong_values: int = 0
     first_wrong: str = ""
     wrong_ids: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
+    batches: Batches = field(default_factory=Batches)
     order_records: int = 0
     epoch: int = 0
     longest_gap_ms: float | None = None
@@ -64,7 +67,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether nothing at all is wrong."""
-        wrong = self.wrong_sums or self.wrong_values or self.order
+        wrong = self.wrong_sums or self.wrong_values or self.order or self.batches.problems()
         return not wrong and all(damage.none for damage in self.damages.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -80,6 +83,7 @@ class Report:
         """Return a sentence for each thing that is wrong."""
         found = [f"{name}: {damage.first}" for name, damage in self.damages.items() if damage.first]
         found += [f"wrong output: {self.first_wrong}"] if self.first_wrong else []
+        found += self.batches.problems()
         return found + [f"order log: {problem}" for problem in self.order[:10]]
 
 
@@ -121,6 +125,9 @@ def _wrongs(report: Report) -> list[tuple[str, int]]:
         ("not expected", report.total("foreign")),
         ("wrong sums", report.wrong_sums),
         ("other wrong values", report.wrong_values),
+        ("outputs without order record", len(report.batches.orphans)),
+        ("batches incomplete or overfull", len(report.batches.incomplete)),
+        ("batches altered", len(report.batches.altered)),
         ("order log problems", len(report.order)),
     ]
 

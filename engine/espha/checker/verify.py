@@ -6,9 +6,9 @@ from pathlib import Path
 
 from espha.checker.expect import SumWindow
 from espha.checker.gaps import Fault, parse_fault
-from espha.checker.judge import Evidence, judge
+from espha.checker.judge import Evidence, judge, judge_order
 from espha.checker.report import Report
-from espha.checker.watch import Ends, Followed, follow, read_all
+from espha.checker.watch import Ends, Followed, follow, read_all, read_written
 from espha.model import ModelError, Project, Window, read_project
 from espha.model.topics import TopicPlan, topic_plan
 
@@ -19,7 +19,10 @@ class VerifyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to verify; the fields are the options of `espha verify`."""
+    """What to verify; the fields are the options of `espha verify`.
+
+    Without `values` nothing is recomputed: the order log's digests say what must be there.
+    """
 
     bootstrap: str
     model: Path
@@ -33,6 +36,7 @@ class Wish:
     result_file: Path | None = None
     faults: Path | None = None
     until_idle: float | None = None
+    values: bool = True
 
 
 def verify(wish: Wish, progress: Callable[[int], None] = lambda rows: None) -> Report:
@@ -43,32 +47,59 @@ def verify(wish: Wish, progress: Callable[[int], None] = lambda rows: None) -> R
         LogError: a topic cannot be read.
     """
     project, plan = _plan(wish)
-    source, input_topic = _window(project, plan.inputs, wish.source, "source window")
-    target, output_topic = _window(project, plan.outputs, wish.window, "output window")
-    sums = _sums(wish.sums, source, target)
+    sources = _chosen(plan.inputs, wish.source, "source window", wish.values)
+    targets = _chosen(plan.outputs, wish.window, "output window", wish.values)
+    source, target = (project.windows[next(iter(each))] for each in (sources, targets))
+    sums = _sums(wish.sums, source, target) if wish.values else []
     followed = Followed()
     if wish.until_idle is not None:
-        files = [path for path in (wish.source_file, wish.result_file) if path is not None]
-        topics = [input_topic, plan.order_log, plan.dead_letters]
-        ends = Ends(wish.bootstrap, topics, [_size_of(path) for path in files])
-        followed = follow(wish.bootstrap, output_topic, ends, wish.until_idle, progress)
-    order, inputs, dead, outputs = (
-        read_all(wish.bootstrap, topic)
-        for topic in (plan.order_log, input_topic, plan.dead_letters, output_topic)
-    )
-    evidence = Evidence(
-        input_topic=input_topic,
-        inputs=inputs,
+        followed = _follow(wish, plan, sources, targets, progress)
+    evidence = _evidence(wish, plan, sources, targets, followed)
+    return judge(evidence, source, target, sums) if wish.values else judge_order(evidence)
+
+
+def _follow(
+    wish: Wish,
+    plan: TopicPlan,
+    sources: dict[str, str],
+    targets: dict[str, str],
+    progress: Callable[[int], None],
+) -> Followed:
+    files = [path for path in (wish.source_file, wish.result_file) if path is not None]
+    others = [*sources.values(), plan.order_log, plan.dead_letters]
+    ends = Ends(wish.bootstrap, others, [_size_of(path) for path in files])
+    return follow(wish.bootstrap, list(targets.values()), ends, wish.until_idle or 0, progress)
+
+
+def _evidence(
+    wish: Wish,
+    plan: TopicPlan,
+    sources: dict[str, str],
+    targets: dict[str, str],
+    followed: Followed,
+) -> Evidence:
+    # The order log first: what it names is on the other topics by then.
+    order = read_all(wish.bootstrap, plan.order_log)
+    written = {
+        topic: read_written(wish.bootstrap, topic)
+        for topic in (*plan.outputs.values(), plan.dead_letters)
+    }
+    outputs = [each.read() for topic in targets.values() for each in written[topic]]
+    dead = [each.read() for each in written[plan.dead_letters]]
+    own = tuple(f"{topic}:" for topic in sources.values())
+    return Evidence(
+        input_topic=next(iter(sources.values())),
+        inputs=[each for topic in sources.values() for each in read_all(wish.bootstrap, topic)],
         outputs=followed.outputs or outputs,
-        dead=[each for each in dead if each.id.startswith(f"{input_topic}:")],
+        dead=[each for each in dead if each.id.startswith(own)],
         order=[each.value for each in order],
+        written=written,
         arrivals=followed.arrivals,
         faults=read_faults(wish.faults),
         source_file=wish.source_file,
         result_file=wish.result_file,
         header_lines=wish.header_lines,
     )
-    return judge(evidence, source, target, sums)
 
 
 def read_faults(path: Path | None) -> list[Fault]:
@@ -99,13 +130,14 @@ def _plan(wish: Wish) -> tuple[Project, TopicPlan]:
     return project, topic_plan(project, wish.prefix, wish.deployment)
 
 
-def _window(project: Project, topics: dict[str, str], path: str, what: str) -> tuple[Window, str]:
+def _chosen(topics: dict[str, str], path: str, what: str, one: bool) -> dict[str, str]:
+    """Return the window that is wished, or all of them where `one` is not needed."""
     known = ", ".join(topics) or "none"
-    if not path and len(topics) == 1:
-        path = next(iter(topics))
+    if not path and (len(topics) == 1 or (topics and not one)):
+        return topics
     if path not in topics:
         raise VerifyError(f"{what} {path!r} is not in the model (there are: {known})")
-    return project.windows[path], topics[path]
+    return {path: topics[path]}
 
 
 def _sums(texts: Sequence[str], source: Window, target: Window) -> list[SumWindow]:
@@ -124,6 +156,7 @@ def _sums(texts: Sequence[str], source: Window, target: Window) -> list[SumWindo
     if unknown:
         raise VerifyError(
             f"{target.path} has fields that nothing explains: {', '.join(sorted(unknown))}. "
-            "Name sums with --sum-window FIELD:LENGTH:OUTPUT; other computations are not known"
+            "Name sums with --sum-window FIELD:LENGTH:OUTPUT; other computations are not known, "
+            "and --no-values leaves them to the order log's digests"
         )
     return sums

@@ -1,11 +1,12 @@
 """Read the topics: the output live, with the moment at which each record arrived; then the rest."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from confluent_kafka import Message
 
+from espha.checker.batches import Written
 from espha.checker.expect import Read
 from espha.runtime.log import Offsets, check, open_reader, read_range
 
@@ -28,6 +29,15 @@ def to_read(message: Message) -> Read:
     )
 
 
+def read_written(bootstrap: str, topic: str) -> list[Written]:
+    """Return all committed records of a topic that engines write to."""
+    offsets = Offsets(bootstrap)
+    return [
+        Written(topic, message.value(), tuple(message.headers() or ()), message.offset())
+        for message in read_range(bootstrap, topic, offsets.first(topic), offsets.end(topic))
+    ]
+
+
 def read_all(bootstrap: str, topic: str) -> list[Read]:
     """Return all committed records of a topic."""
     offsets = Offsets(bootstrap)
@@ -37,12 +47,12 @@ def read_all(bootstrap: str, topic: str) -> list[Read]:
 
 def follow(
     bootstrap: str,
-    topic: str,
+    topics: Sequence[str],
     others: Callable[[], object],
     idle_s: float,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> Followed:
-    """Follow a topic from its beginning until all is quiet for `idle_s` seconds.
+    """Follow topics from their beginning until all is quiet for `idle_s` seconds.
 
     Quiet: no record came since, at least one came before, and `others()` (ends of other topics,
     sizes of files) says what it said before. So an interruption of the output alone does not end
@@ -51,7 +61,8 @@ def follow(
     followed = Followed()
     start_wall, start = time.time(), time.monotonic()  # the wall clock may jump meanwhile
     last_change, seen = start, others()
-    with open_reader(bootstrap, {topic: Offsets(bootstrap).first(topic)}) as consumer:
+    offsets = Offsets(bootstrap)
+    with open_reader(bootstrap, {topic: offsets.first(topic) for topic in topics}) as consumer:
         while True:
             message = consumer.poll(_POLL_S)
             now = time.monotonic()
