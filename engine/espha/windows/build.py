@@ -11,6 +11,7 @@ from espha.windows import (
     filter,
     functional,
     geofence,
+    join,
     lua,
     python,
     remove_state,
@@ -32,6 +33,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "copy": copy.stages,
     "functional": functional.stages,
     "calculate": summary.stages,
+    "join": join.stages,
     "union": union.stages,
     "geofence": geofence.stages,
     "lua": lua.stages,
@@ -42,7 +44,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
 }
 """What makes the stages of each kind of window."""
 
-OWN_ROWS: Final[frozenset[str]] = frozenset()
+OWN_ROWS: Final[frozenset[str]] = frozenset({"join"})
 """Kinds that keep their rows themselves, in another way than by an index over what leaves."""
 
 
