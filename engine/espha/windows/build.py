@@ -13,6 +13,7 @@ from espha.windows import (
     geofence,
     join,
     lua,
+    notification,
     python,
     remove_state,
     source,
@@ -41,6 +42,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "counter": counter.stages,
     "remove-state": remove_state.stages,
     "transpose": transpose.stages,
+    "notification": notification.stages,
 }
 """What makes the stages of each kind of window."""
 

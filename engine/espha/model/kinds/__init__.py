@@ -17,6 +17,7 @@ from espha.model.kinds import (
     geofence,
     join,
     lua,
+    notification,
     python,
     remove_state,
     source,
@@ -42,6 +43,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         counter.KIND,
         remove_state.KIND,
         transpose.KIND,
+        notification.KIND,
     )
 }
 """By the word after `window-` in the XML."""
