@@ -83,7 +83,7 @@ def test_tokens_come_from_the_project_and_from_outside() -> None:
     text = xml(IN + window, EDGE, before=before)
     assert read_project(text).windows["q/out"].expression == "(x > 5)"  # type: ignore[attr-defined]
     given = read_project(text, tokens={"LIMIT": "7"}).windows["q/out"]
-    assert given.expression == "(x>7)"  # type: ignore[attr-defined]
+    assert given.expression == "(x > 7)"  # type: ignore[attr-defined]
     assert "token @LIMIT@ has no value" in problems(xml(IN + window, EDGE))[0]
 
 
