@@ -46,7 +46,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
 }
 """What makes the stages of each kind of window."""
 
-OWN_ROWS: Final[frozenset[str]] = frozenset({"join"})
+OWN_ROWS: Final[frozenset[str]] = frozenset({"join", "notification"})
 """Kinds that keep their rows themselves, in another way than by an index over what leaves."""
 
 
