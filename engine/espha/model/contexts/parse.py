@@ -44,6 +44,8 @@ class Literal:
 
     def __str__(self) -> str:
         if isinstance(self.value, str):
+            if "'" in self.value and '"' not in self.value:
+                return f'"{self.value}"'
             return "'" + self.value.replace("'", "\\'") + "'"
         if self.value is None or isinstance(self.value, bool):
             return {True: "true", False: "false", None: "null"}[self.value]
@@ -150,8 +152,7 @@ class _Parser:
         if token.kind == "number":
             return Literal(_number(token))
         if token.kind == "text":
-            quote = token.text[0]
-            return Literal(token.text[1:-1].replace("\\" + quote, quote))
+            return Literal(_unquoted(token))
         if token.kind == "name":
             return self._name(token, depth)
         raise _unexpected(token, "a function, $field, #property, number or quoted text")
@@ -185,9 +186,22 @@ class _Parser:
             raise _unexpected(token, "the end")
 
 
+def _unquoted(token: _Token) -> str:
+    quote = token.text[0]
+    value = token.text[1:-1].replace("\\" + quote, quote)
+    if '"' in value and "\\'" in value:
+        # No way of writing it: its backslash would belong to the quote.
+        raise ContextError(
+            f"column {token.column}: a text with both kinds of quotes and a backslash before a "
+            "quote; put it into an <expression>"
+        )
+    return value
+
+
 def _number(token: _Token) -> int | float:
     text = token.text
-    if text.lstrip("+-").isdigit() and len(text) < 20 and abs(int(text)) < 2**63:
+    digits = text.lstrip("+-")
+    if digits.isdigit() and len(digits) < 20 and abs(int(text)) < 2**63:
         return int(text)
     number = float(text)
     if not math.isfinite(number):
