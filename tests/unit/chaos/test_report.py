@@ -1,0 +1,89 @@
+"""Gaps, percentiles, the table, and the exit that depends on them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from chaos import report
+from chaos.campaign import Outcome, Plan
+from chaos.reader import Arrival
+from chaos.report import Source, percentile
+from chaos.site import java_hash
+from chaos.verdict import Strike, gap
+
+PLAN = Plan(("engine", "standby"), 3, 200, "ha", 7, leg=4)
+
+
+def arrivals(*times: float) -> list[Arrival]:
+    return [Arrival(time, "t", n, f"i:{n}:0", "") for n, time in enumerate(times)]
+
+
+def test_a_gap_counts_when_any_part_of_it_lies_within() -> None:
+    seen = arrivals(0, 5, 5.1, 5.4, 5.5, 9)
+    assert gap(seen, 5.05, 5.45) == pytest.approx(0.3)
+    assert gap(seen, 4, 5.45) == pytest.approx(5)
+    assert gap(seen, 6, 7) == pytest.approx(3.5)
+    assert gap(seen, 10, 11) == 0
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    hundred = [float(n) for n in range(1, 101)]
+    assert [percentile(hundred, share) for share in (0.5, 0.9, 0.99, 1)] == [50, 90, 99, 100]
+    assert [percentile([3.0], share) for share in (0.5, 0.99, 1)] == [3, 3, 3]
+
+
+def test_legs_hold_every_fault_in_the_order_of_the_seed() -> None:
+    legs = list(PLAN.legs())
+    assert [len(leg) for leg in legs] == [4, 2]
+    assert sorted(sum(legs, [])) == ["engine"] * 3 + ["standby"] * 3
+    assert legs == list(PLAN.legs())
+
+
+def run(**changes: Any) -> dict[str, Any]:
+    strikes = [
+        Strike("engine", "any", "engine-0", "", 0, 10, 5, 20, 1, 0, gap_ms)
+        for gap_ms in (100.0, 200.0)
+    ]
+    outcome = Outcome(strikes, minutes=1.5)
+    for name, value in changes.items():
+        setattr(outcome, name, value)
+    return report.run_of(PLAN, Source("make chaos", "abc", "now"), outcome)
+
+
+def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "build" / "chaos.json"
+    report.save(path, [run()])
+    runs = [*report.load(path), run()]
+    lines = {line[0]: line for line in report.rows(runs)}
+    assert lines["engine"][1:8] == ["4", "100", "200", "200", "200", "4", "0"]
+    assert lines["all"][1] == "4"
+    assert report.wrong(runs) == []
+    assert "| engine | 4 | 100 |" in report.markdown(runs)
+    report.picture(runs, tmp_path / "gaps.png")
+    assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", ["lost", "double", "out of order", "wrong", "acks missing"])
+def test_each_damage_is_wrong(kind: str) -> None:
+    damaged = run()
+    damaged["damage"] = {kind: 2}
+    assert len(report.wrong([damaged])) == 1
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(report.table([damaged]))
+    assert kind in shown.get()
+
+
+def test_an_error_and_a_problem_are_wrong() -> None:
+    assert report.wrong([run(error="not in step")]) != []
+    damaged = run()
+    damaged["problems"] = ["sequence 3 follows 1"]
+    assert report.wrong([damaged]) != []
+
+
+def test_the_coordinator_is_found_as_kafka_finds_it() -> None:
+    """Values of Java's String.hashCode without the sign; its smallest number counts as 0."""
+    assert java_hash("hello") == 99_162_322
+    assert java_hash("polygenelubricants") == 0
