@@ -1,8 +1,11 @@
 """Functional windows: which events leave, field by field."""
 
+import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from espha.kernel import Kernel
 from espha.model import ModelError, read_project
@@ -74,3 +77,296 @@ def test_a_refusal_takes_no_number() -> None:
     assert publish(running, "I", 2, None) == []
     assert running.take_refusals() == [("q/out", "key field k is null")]
     assert publish(running, "I", 3, "b")[0].values == (1, "b")
+
+
+def test_a_field_that_nothing_sets_is_a_warning_and_stays_null() -> None:
+    windows = source("id*:int64") + window("id*:int64,y:int64", context({"z": "1"}))
+    project = read_project(xml(windows, '<edge source="in" target="out"/>'))
+    assert "field 'y' stays null" in project.warnings[0].reason
+    running = Kernel(project, published=["q/out"])
+    assert publish(running, "I", 1) == [Event("I", "N", (1, None))]
+
+
+def test_results_become_values_of_the_schema() -> None:
+    functions = dict.fromkeys("abcd", "$x") | {"e": "'2024-02-29T00:00:00Z'", "f": "'[1;2]'"}
+    schema = "a:int32,b:double,c:string,d:money,e:stamp,f:array(i32)"
+    found = one(functions, "x:string", ("2.75",), schema)
+    assert found == (2, 2.75, "2.75", 2.75, 1_709_164_800_000_000, (1, 2))
+    assert one(functions, "x:string", ("none",), schema)[:4] == (None, None, "none", None)
+    assert one({"a": "99999999999"}, "x:string", ("",), "a:int32") == (None,)
+
+
+def test_a_field_can_change_its_type_on_the_way() -> None:
+    assert one({"z": "1"}, "x:double", (2.5,), "x:string,z:int64") == ("2.5", 1)
+
+
+def test_expressions_properties_and_functions_work_together() -> None:
+    """A property can be made of what a function of the same context gives."""
+    before = (
+        "<expressions><expression name='pair'>\\w+=\\w+</expression></expressions><properties>"
+        "<property-map name='tags' outer='|' inner='='>$clean</property-map>"
+        "<property-list name='words' delimiter=' '>$x</property-list></properties>"
+    )
+    functions = {
+        "clean": "rgxReplaceAll(' ',$x,'|')",
+        "first": "rgx(#pair,$x)",
+        "b": "mapValue(#tags,'b')",
+        "n": "listSize(#words)",
+    }
+    body = context(functions, before)
+    running = kernel("id*:int64,x:string", "id*:int64,first:string,b:int64,n:int32", body)
+    assert publish(running, "I", 1, "a=1 b=2 c=3")[0].values == (1, "a=1", 2, 3)
+
+
+def test_a_property_cannot_be_used_before_what_it_needs() -> None:
+    before = "<properties><property-list name='words'>$late</property-list></properties>"
+    functions = {"n": "listSize(#words)", "late": "'a,b'"}
+    with pytest.raises(ModelError, match='name="n">: #words is no property or expression'):
+        kernel("id*:int64", "id*:int64,n:int64", context(functions, before))
+
+
+def test_properties_that_need_each_other_are_refused() -> None:
+    before = (
+        "<properties><property-list name='a'>#b</property-list>"
+        "<property-list name='b'>#a</property-list></properties>"
+    )
+    with pytest.raises(ModelError, match="#b is no property"):
+        kernel("id*:int64", "id*:int64", context({}, before))
+
+
+def test_generate_decides_whether_there_is_an_event() -> None:
+    body = context({"y": "product($x,2)"}) + "<generate>gt($y,10)</generate>"
+    running = kernel("id*:int64,x:int64", "id*:int64,y:int64", body)
+    assert publish(running, "I", 1, 5) == []
+    assert publish(running, "I", 2, 6) == [Event("I", "N", (2, 12))]
+    assert publish(running, "I", 3, None) == []
+
+
+JSON_LOOP = (
+    "<event-loops><event-loop-json name='item'><use-json>$doc</use-json><json>items</json>"
+    + context({"id": "string($id,'-',json(#item,'k'))", "v": "json($item,'v')"})
+    + "</event-loop-json></event-loops>"
+)
+
+
+def test_a_loop_over_json_makes_an_event_of_each_element() -> None:
+    running = kernel("id*:string,doc:string", "id*:string,v:double", JSON_LOOP)
+    document = '{"items":[{"k":"a","v":1},{"k":"b","v":"2.5"},{"k":"c"}]}'
+    assert publish(running, "I", "x", document) == [
+        Event("I", "N", ("x-a", 1.0)),
+        Event("I", "N", ("x-b", 2.5)),
+        Event("I", "N", ("x-c", None)),
+    ]
+    assert publish(running, "I", "x", '{"items":[]}') == []
+    assert publish(running, "I", "x", "no json") == []
+    assert publish(running, "I", "x", None) == []
+
+
+def test_a_loop_over_xml_sees_the_functions_of_the_window() -> None:
+    loop = (
+        context({"all": "xpath($doc,'count(//t)')"})
+        + "<event-loops><event-loop-xml name='trade'><use-xml>$doc</use-xml><xpath>//t</xpath>"
+        + context({"n": "eventNumber()", "px": "xpath(#trade,'@px')", "of": "$all"})
+        + "</event-loop-xml></event-loops>"
+    )
+    running = kernel("id*:int64,doc:string", "n*:int64,id:int64,px:double,of:int32", loop)
+    assert [
+        event.values for event in publish(running, "I", 7, "<r><t px='1.5'/><t px='2'/></r>")
+    ] == [(0, 7, 1.5, 2), (1, 7, 2.0, 2)]
+    assert [event.values for event in publish(running, "I", 8, "<t px='3'/>")] == [(2, 8, 3.0, 1)]
+
+
+def test_loops_over_text_and_two_loops_one_after_the_other() -> None:
+    loops = "<event-loops>" + "".join(
+        f"<event-loop-regex name='{name}' data='word'><use-text>$x</use-text>"
+        f"<regex>{regex}</regex>{context({'k': 'concat($word)', 'n': 'eventNumber()'})}"
+        "</event-loop-regex>"
+        for name, regex in (("words", "[a-z]+"), ("digits", "(\\d)\\d*"))
+    )
+    running = kernel("id*:int64,x:string", "n*:int64,k:string", loops + "</event-loops>")
+    assert [event.values[1] for event in publish(running, "I", 1, "ab 12 cd 34")] == [
+        "ab", "cd", "1", "3",
+    ]  # fmt: skip
+
+
+def test_a_loop_can_look_for_an_expression() -> None:
+    before = "<expressions><expression name='word'>[a-z]+</expression></expressions>"
+    loop = (
+        context({}, before)
+        + "<event-loops><event-loop-regex name='w'><use-text>$x</use-text><regex>#word</regex>"
+        + context({"k": "$w"})
+        + "</event-loop-regex></event-loops>"
+    )
+    running = kernel("id*:int64,x:string", "k*:string", loop)
+    assert [event.values for event in publish(running, "I", 1, "a b")] == [("a",), ("b",)]
+
+
+def test_a_loop_with_too_many_elements_is_a_bad_record() -> None:
+    running = kernel("id*:string,doc:string", "id*:string,v:double", JSON_LOOP)
+    document = '{"items":[' + ",".join(["{}"] * 10_001) + "]}"
+    assert publish(running, "I", "x", document) == []
+    ((_, reason),) = running.take_refusals()
+    assert reason == "a loop finds 10001 things; at most 10000 are taken"
+
+
+def updated(body: str, schema: str, *rows: tuple[Any, ...], index: str = "pi_EMPTY") -> Any:
+    """Publish versions of one row into a stateful copy in front; return what leaves for the last.
+
+    Each event is written as (opcode, *values).
+    """
+    windows = source("id*:string,doc:string") + '<window-copy name="kept" index="pi_HASH"/>'
+    windows += window(schema, body, f'index="{index}"')
+    edges = '<edge source="in" target="kept"/><edge source="kept" target="out"/>'
+    running = Kernel(read_project(xml(windows, edges)), published=["q/out"])
+    events: list[Event] = []
+    for opcode, *values in rows:
+        events = publish(running, opcode, *values)
+    assert running.take_refusals() == []
+    return [(event.opcode, *event.values) for event in events]
+
+
+def items(**values: int) -> str:
+    parts = ",".join(f'{{"k":"{key}","v":{value}}}' for key, value in values.items())
+    return f'{{"items":[{parts}]}}'
+
+
+@pytest.mark.parametrize("index", ["pi_EMPTY", "pi_HASH"])
+def test_an_update_changes_inserts_and_deletes_what_a_loop_has_made(index: str) -> None:
+    rows = [("I", "x", items(a=1, b=2)), ("U", "x", items(b=3, c=4))]
+    assert updated(JSON_LOOP, "id*:string,v:double", *rows, index=index) == [
+        ("D", "x-a", 1.0),
+        ("U", "x-b", 3.0),
+        ("D", "x-b", 2.0),
+        ("I", "x-c", 4.0),
+    ]
+
+
+@pytest.mark.parametrize("index", ["pi_EMPTY", "pi_HASH"])
+def test_a_delete_deletes_what_a_loop_has_made(index: str) -> None:
+    rows = [("I", "x", items(a=1, b=2)), ("D", "x", items())]
+    assert updated(JSON_LOOP, "id*:string,v:double", *rows, index=index) == [
+        ("D", "x-a", 1.0),
+        ("D", "x-b", 2.0),
+    ]
+
+
+@pytest.mark.parametrize("index", ["pi_EMPTY", "pi_HASH"])
+def test_an_update_that_changes_a_computed_key_is_a_delete_and_an_insert(index: str) -> None:
+    rows = [("I", "x", "one"), ("U", "x", "two")]
+    body = context({"doc": "toUpper($doc)"})
+    assert updated(body, "doc*:string,id:string", *rows, index=index) == [
+        ("D", "ONE", "x"),
+        ("I", "TWO", "x"),
+    ]
+
+
+def test_an_update_into_and_out_of_what_generate_lets_through() -> None:
+    body = context({"n": "stringLength($doc)"}) + "<generate>gt($n,3)</generate>"
+    rows = [("I", "x", "ab"), ("U", "x", "long")]
+    assert updated(body, "id*:string,n:int64", *rows) == [("I", "x", 4)]
+    assert updated(body, "id*:string,n:int64", *rows, ("U", "x", "ab")) == [("D", "x", 4)]
+
+
+def test_a_window_that_produces_only_inserts() -> None:
+    windows = source("id*:int64,x:int64") + '<window-copy name="kept" index="pi_HASH"/>'
+    windows += window(
+        "n*:int64,x:int64", context({"n": "eventNumber()"}), 'produces-only-inserts="true"'
+    )
+    edges = '<edge source="in" target="kept"/><edge source="kept" target="out"/>'
+    running = Kernel(read_project(xml(windows, edges)), published=["q/out"])
+    assert publish(running, "I", 1, 5) == [Event("I", "N", (0, 5))]
+    assert publish(running, "U", 1, 6) == [Event("I", "N", (1, 6))]
+    assert publish(running, "D", 1, 6) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "opcode"),
+    [("upsert", "P"), ("Delete", "D"), ("i", "I"), ("SafeDelete", "SD"), (None, "U")],
+)
+def test_a_function_can_choose_the_opcode(word: str | None, opcode: str) -> None:
+    running = kernel("id*:int64,op:string", "id*:int64", context({"__opcode": "$op"}))
+    assert publish(running, "U", 1, word) == [Event(opcode, "N", (1,))]
+
+
+def test_an_opcode_that_is_none_is_a_bad_record() -> None:
+    running = kernel("id*:int64,op:string", "id*:int64", context({"__opcode": "$op"}))
+    assert publish(running, "U", 1, "destroy") == []
+    assert "__opcode is 'destroy'; use insert" in running.take_refusals()[0][1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "body", "reason"),
+    [
+        ("k*:int64", context({"x": "1"}), "key field 'k' is not in the input"),
+        ("id*:int64", context({"a b": "1"}), "the name 'a b' cannot be used"),
+        ("id*:int64", context({"a": ""}), 'line 4: <function name="a">: the end stands where'),
+        ("id*:int64", "<generate>nothing()</generate>", "<generate>: there is no function"),
+        ("id*:int64", "<function-context><rules/></function-context>", "<rules>: not supported"),
+        ("id*:int64", context({}, "<properties><property-ini name='a'/></properties>"),
+         "<property-ini name=\"a\">: not supported"),
+        ("id*:int64", "<event-loops><event-loop-csv/></event-loops>", "<event-loop-csv>: not"),
+        ("id*:int64", "<event-loops><event-loop-xml name='l'><xpath>/</xpath></event-loop-xml>"
+         "</event-loops>", "needs a <use-xml> with the field"),
+        ("id*:int64", "<event-loops><event-loop-xml name='l'><use-xml>$id</use-xml>"
+         "</event-loop-xml></event-loops>", "needs a <xpath> that says"),
+        ("id*:int64", "<event-loops><event-loop-xml name='l'><use-xml>$id</use-xml>"
+         "<xpath>/[</xpath></event-loop-xml></event-loops>", "<xpath>: '/[' is no XPath"),
+        ("id*:int64", "<event-loops><event-loop-regex name='l'><use-text>$id</use-text>"
+         "<regex>(</regex></event-loop-regex></event-loops>", "<regex>: '(' is no regular"),
+        ("id*:int64", "<event-loops><event-loop-json><use-json>$id</use-json>"
+         "</event-loop-json></event-loops>", "the name '' cannot be used"),
+    ],
+)  # fmt: skip
+def test_refused(schema: str, body: str, reason: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        kernel("id*:int64", schema, body)
+    assert reason in str(caught.value)
+
+
+rows = st.tuples(
+    st.sampled_from(["I", "U", "P", "D"]),
+    st.sampled_from(["x", "y"]),
+    st.one_of(
+        st.none(),
+        st.just("no json"),
+        st.dictionaries(st.sampled_from("abc"), st.integers(0, 3), max_size=3).map(
+            lambda values: items(**values)
+        ),
+    ),
+    st.integers(0, 100_000),
+)
+DRAWS = {
+    "n": "eventNumber()", "lot": "random(1,1000000)", "g": "guid()", "when": "timeStamp()",
+    "v": "json($item,'v')",
+}  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(rows, max_size=12), st.integers(0, 12))
+def test_a_restored_window_goes_on_as_the_first_one(steps: list[Any], cut: int) -> None:
+    body = JSON_LOOP.replace(
+        "<functions>",
+        "<functions>" + context(DRAWS).split("<functions>")[1].split("</functions>")[0],
+    )
+    schema = "id*:string,n:int64,lot:int64,g:string,when:string,v:double"
+    whole, first, second = (kernel("id*:string,doc:string", schema, body) for _ in range(3))
+    clock = 0
+    for place, (opcode, *values, wait) in enumerate(steps):
+        clock += wait
+        if place == cut:
+            second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+        running = first if place < cut else second
+        found = publish(running, opcode, *values, clock=clock)
+        assert found == publish(whole, opcode, *values, clock=clock)
+    assert (first if cut >= len(steps) else second).state() == whole.state()
+
+
+def test_random_values_of_two_windows_differ() -> None:
+    """Both see the same source event, so what tells them apart is their name."""
+    body = context({"lot": "random(1,1000000000)"})
+    windows = source("id*:int64") + window("id*:int64,lot:int64", body)
+    windows += window("id*:int64,lot:int64", body).replace('name="out"', 'name="other"')
+    edges = '<edge source="in" target="out other"/>'
+    running = Kernel(read_project(xml(windows, edges)), published=["q/out", "q/other"])
+    lots = [event.values[1] for event in publish(running, "I", 1) + publish(running, "I", 2)]
+    assert len(set(lots)) == 4
