@@ -14,6 +14,7 @@ from espha.windows import (
     join,
     lua,
     notification,
+    pattern,
     python,
     remove_state,
     source,
@@ -43,6 +44,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "remove-state": remove_state.stages,
     "transpose": transpose.stages,
     "notification": notification.stages,
+    "pattern": pattern.stages,
 }
 """What makes the stages of each kind of window."""
 

@@ -72,13 +72,15 @@ class Offer:
         port: which input it comes from; -1: there is no event.
         row: its values.
         time: microseconds.
+        clock: milliseconds, for expressions that ask for the time.
         taken: whether an event of interest took it.
     """
 
-    __slots__ = ("instance", "port", "row", "taken", "time")
+    __slots__ = ("clock", "instance", "port", "row", "taken", "time")
 
-    def __init__(self, instance: Instance, port: int, row: Row, time: int) -> None:
-        self.instance, self.port, self.row, self.time = instance, port, row, time
+    def __init__(self, instance: Instance, port: int, row: Row, time: int, clock: int = 0) -> None:
+        self.instance, self.port, self.row = instance, port, row
+        self.time, self.clock = time, clock
         self.taken = False
 
 

@@ -18,6 +18,7 @@ from espha.model.kinds import (
     join,
     lua,
     notification,
+    pattern,
     python,
     remove_state,
     source,
@@ -44,6 +45,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         remove_state.KIND,
         transpose.KIND,
         notification.KIND,
+        pattern.KIND,
     )
 }
 """By the word after `window-` in the XML."""
