@@ -27,6 +27,7 @@ class Child:
         on_status: Callable[[Status], None],
         on_exit: Callable[[int], None],
     ) -> None:
+        self._telling = threading.Lock()
         read_end, write_end = os.pipe()
         self._process = subprocess.Popen(
             command,
@@ -42,10 +43,17 @@ class Child:
 
     def make_active(self) -> None:
         """Tell the child that it is elected; a child that has just died is no error."""
+        self._tell({"role": "active"})
+
+    def ask_snapshot(self) -> None:
+        """Ask the child to write its state now; a child that has just died is no error."""
+        self._tell({"snapshot": True})
+
+    def _tell(self, what: dict[str, Any]) -> None:
         stdin = self._process.stdin
         if stdin is not None:
-            with contextlib.suppress(BrokenPipeError, ValueError):
-                stdin.write(json.dumps({"role": "active"}).encode() + b"\n")
+            with contextlib.suppress(BrokenPipeError, ValueError), self._telling:
+                stdin.write(json.dumps(what).encode() + b"\n")
                 stdin.flush()
 
     def kill(self) -> None:

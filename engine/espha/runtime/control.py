@@ -22,6 +22,8 @@ class Control:
 
     def __init__(self) -> None:
         self._active = threading.Event()
+        self.snapshot_wanted = threading.Event()
+        """Set when somebody asks for a snapshot; who makes it clears it."""
         self._lock = threading.Lock()
         self._line: bytes = b""
         fd = os.environ.get(STATUS_FD_VARIABLE)
@@ -69,8 +71,11 @@ class Control:
     def _read_roles(self) -> None:
         # Unbuffered: a thread that waits in a buffered read crashes Python's own shutdown.
         for line in open(0, "rb", buffering=0, closefd=False):  # noqa: SIM115 - a number
-            if json.loads(line).get("role") == "active":
+            told = json.loads(line)
+            if told.get("role") == "active":
                 self._active.set()
+            if told.get("snapshot"):
+                self.snapshot_wanted.set()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end
         # is safe at any moment, since only whole transactions count.
         os._exit(EXIT_ORPHANED)

@@ -21,8 +21,10 @@ from espha.model.topics import TopicPlan
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.runtime.control import Control
 from espha.runtime.inputs import Inputs
+from espha.runtime.keeper import Keeper
 from espha.runtime.log import LogError
 from espha.runtime.orderlog import OrderLog, OrderRecord, Range
+from espha.runtime.snapshots import Mark
 from espha.runtime.writer import FencedWriter, Record
 
 _BATCH_LIMIT = 5_000
@@ -41,12 +43,20 @@ _LOG = structlog.get_logger()
 class Diverged(Exception):  # noqa: N818 - it names a state
     """This engine computed other outputs than the active one did from the same order record."""
 
+    def __init__(self, sequence: int, base: int, text: str) -> None:
+        """Name the order record, and the one after which the snapshot was that led here (or 0)."""
+        super().__init__(text)
+        self.sequence, self.base = sequence, base
+
 
 class Job(Protocol):
     """What runs batches: `espha.pipeline.job.BatchJob`."""
 
     def run(self, batches: list[Batch]) -> list[Result]:
         """Run batches one after the other."""
+
+    def snapshot(self) -> tuple[int | None, bytes]:
+        """Return the sequence number that the state stands for, and the state."""
 
 
 class Fence(Protocol):
@@ -69,6 +79,12 @@ class Position:
         default_factory=lambda: {"batches": 0, "events_in": 0, "events_out": 0, "dead_letters": 0}
     )
 
+    @classmethod
+    def behind(cls, mark: Mark) -> "Position":
+        """Return the position of a state that was restored."""
+        counts = cls().counts | mark.counts
+        return cls(mark.sequence, mark.epoch, mark.clock, fresh=False, counts=counts)
+
     def passed(self, record: OrderRecord) -> None:
         """Go behind an order record."""
         self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
@@ -89,8 +105,12 @@ class Engine:
         writer: FencedWriter,
         fence: Fence,
         control: Control,
+        keeper: Keeper,
+        topic_ids: dict[str, str],
+        start: Mark | None,
         acknowledge: Callable[[OrderRecord], None] = lambda record: None,
     ) -> None:
+        """Go on behind `start`, whose state the job holds already; None: from the beginning."""
         self._acknowledge = acknowledge
         self._name = name
         self._model = model_digest(project)
@@ -102,7 +122,11 @@ class Engine:
         self._writer = writer
         self._fence = fence
         self._control = control
-        self._at = Position()
+        self._keeper = keeper
+        self._topic_ids = topic_ids
+        self._at = Position.behind(start) if start else Position()
+        self._base = self._at.sequence
+        self._replayed = 0
         self._worked = time.monotonic()
         self._reported = ""
 
@@ -114,20 +138,36 @@ class Engine:
         """
         self._report("replaying")
         self._warm_up()
-        self._read_to(self._log.end())
+        end = self._log.end()
+        self._expect_whole(end)
+        self._read_to(end)
         self._report("standby")
         while self._control.role != "active":
             self._follow(self._log.poll(0.1, _REPLAY_RECORDS))
             self._touch()
+            self._snapshot()
         self._take_over()
         while True:
             self._step()
             self._touch()
+            self._snapshot()
 
     def _warm_up(self) -> None:
         """Start the worker and compile the plan now, rather than in the first take-over."""
+        at = self._at
+        expect = None if at.fresh else at.sequence
         for _ in range(_WARM_UP_JOBS):
-            self._job.run([Batch(None, 0, 0, [])])
+            self._job.run([Batch(expect, at.sequence, at.clock, [])])
+
+    def _expect_whole(self, end: int) -> None:
+        """Refuse a log whose records are all gone: nobody knows then where it had come to."""
+        cut = self._log.cut
+        if cut and self._log.at(end):
+            raise LogError(
+                f"topic {self._log.topic}: offsets {cut.start} to {cut.stop - 1} come next after "
+                f"order record {self._at.sequence}, and retention has removed them and all behind "
+                "them, so the state cannot be rebuilt"
+            )
 
     def _read_to(self, end: int) -> None:
         for records in self._log.read_to(end, _REPLAY_RECORDS):
@@ -154,11 +194,14 @@ class Engine:
         self._replay(pending)
 
     def _check_sequence(self, record: OrderRecord) -> None:
-        if record.sequence != self._at.sequence + 1:
+        topic, wanted = self._log.topic, self._at.sequence + 1
+        if record.sequence > wanted:
             raise LogError(
-                f"topic {self._log.topic}: order record {record.sequence} follows "
-                f"{self._at.sequence}; the records between are gone, so the state cannot be rebuilt"
+                f"topic {topic}: order records {wanted} to {record.sequence - 1} are gone "
+                "(retention), so the state cannot be rebuilt"
             )
+        if record.sequence < wanted:
+            raise LogError(f"topic {topic}: order record {record.sequence} follows {wanted - 1}")
 
     def _pass_foreign(self, record: OrderRecord) -> None:
         """Go behind a record of another model: a changed model starts with empty state there."""
@@ -179,11 +222,14 @@ class Engine:
         for (record, batch), result in zip(pending, results, strict=True):
             if result.digest() != record.digest:
                 raise Diverged(
+                    record.sequence,
+                    self._base,
                     f"order record {record.sequence}: {len(result.outputs)} outputs with digest "
                     f"{result.digest()[:12]} here, {record.outputs} with {record.digest[:12]} from "
-                    f"{record.engine} ({record.runtime}; here {RUNTIME})"
+                    f"{record.engine} ({record.runtime}; here {RUNTIME})",
                 )
             self._count(batch, result)
+        self._replayed += len(pending)
         self._report("standby" if self._in_step else "replaying")
 
     @property
@@ -245,6 +291,27 @@ class Engine:
             self._job.run([Batch(at.sequence, at.sequence, at.clock, [])])
             self._worked = time.monotonic()
 
+    def _snapshot(self) -> None:
+        """Keep the state now and then; one that fails costs a line in the log."""
+        active = self._reported == "active"
+        if self._keeper.due(active) and not self._at.fresh:
+            self._keeper.keep(self._mark(active), self._job.snapshot)
+        if self._keeper.news():
+            self._report(self._reported)
+
+    def _mark(self, active: bool) -> Mark:
+        at = self._at
+        return Mark(
+            sequence=at.sequence,
+            epoch=at.epoch,
+            clock=at.clock,
+            model=self._model,
+            order_log=self._writer.committed if active else self._log.reached,
+            inputs=self._inputs.places(),
+            topics=self._topic_ids,
+            counts=at.counts,
+        )
+
     def _count(self, batch: Batch, result: Result) -> None:
         counts = self._at.counts
         counts["batches"] += 1
@@ -264,7 +331,9 @@ class Engine:
             epoch=self._at.epoch,
             model=self._label,
             model_digest=self._model,
+            replayed=self._replayed,
             **self._at.counts,
+            **self._keeper.facts(),
         )
 
 

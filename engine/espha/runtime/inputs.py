@@ -1,12 +1,14 @@
 """The input topics of an engine: taken freely when active, by the order log when standby."""
 
 from collections import deque
+from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, Message, TopicPartition
 
 from espha.pipeline.job import Input
 from espha.runtime.log import PARTITION, LogError, Offsets, check, reader
 from espha.runtime.orderlog import Range
+from espha.runtime.snapshots import Place
 
 _BUFFERED_AT_MOST = 50_000
 """Records held for one topic while another one is asked for; the topic is paused above it."""
@@ -19,16 +21,34 @@ class Inputs:
     twice or skipped at a take-over.
     """
 
-    def __init__(self, bootstrap: str, topics: list[str]) -> None:
+    def __init__(
+        self, bootstrap: str, topics: list[str], places: Mapping[str, Place] | None = None
+    ) -> None:
+        """Begin at the topics' first records, or where a snapshot says that its engine was.
+
+        Raises:
+            LogError: records that come next are gone.
+        """
+        places = places or {}
         offsets = Offsets(bootstrap)
-        first = {topic: offsets.first(topic) for topic in topics}
-        self._next = dict(first)
-        self._first = first
-        self._used: set[str] = set()
-        self._stable = dict(first)
+        self._first = {topic: offsets.first(topic) for topic in topics}
+        _expect_there(places, self._first)
+        starts = {**self._first, **{topic: place.read for topic, place in places.items()}}
+        self._next = {**self._first, **{topic: place.next for topic, place in places.items()}}
+        self._used = set(places)
+        self._stable = dict(starts)
         self._buffers: dict[str, deque[Input]] = {topic: deque() for topic in topics}
         self._paused: set[str] = set()
-        self._consumer = reader(bootstrap, first)
+        self._consumer = reader(bootstrap, starts)
+
+    def places(self) -> dict[str, Place]:
+        """Return where this engine is in each topic that it has used; a snapshot keeps it."""
+        self._fetch(0, 1000)  # the end of a topic may just have been reached
+        return {
+            topic: Place(self._next[topic], buffer[0].offset if buffer else self._stable[topic])
+            for topic, buffer in self._buffers.items()
+            if topic in self._used
+        }
 
     def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
         """Take up to `limit` new records, waiting up to `timeout` seconds for the first one.
@@ -130,3 +150,12 @@ class Inputs:
                 self._consumer.pause([TopicPartition(topic, PARTITION)])
         elif message.error().code() == KafkaError._PARTITION_EOF:
             self._stable[topic] = max(self._stable[topic], message.offset())
+
+
+def _expect_there(places: Mapping[str, Place], first: Mapping[str, int]) -> None:
+    for topic, place in places.items():
+        if topic in first and first[topic] > place.read:
+            raise LogError(
+                f"topic {topic}: records {place.read} to {first[topic] - 1} come next after the "
+                "snapshot, and retention has removed them"
+            )

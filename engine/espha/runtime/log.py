@@ -1,8 +1,9 @@
 """Reading one-partition topics exactly: committed records only, from a known offset to the end."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import structlog
 from confluent_kafka import (
@@ -11,6 +12,7 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -35,6 +37,7 @@ _ANSWER_TIMEOUT_S = 30.0
 _ASK_AGAIN_S = 0.02
 _STEP_BACK = 64
 _LOG = structlog.get_logger()
+_Answer = TypeVar("_Answer")
 
 
 class LogError(Exception):
@@ -90,7 +93,7 @@ def check(message: Message) -> bool:
 
 
 class Offsets:
-    """Asks brokers for a topic's first offset and last stable offset, on a kept connection."""
+    """Asks brokers for a topic's first offset, last stable offset and id, on a kept connection."""
 
     def __init__(self, bootstrap: str) -> None:
         self._settings = {**CLIENT_TUNING, "bootstrap.servers": bootstrap}
@@ -98,32 +101,43 @@ class Offsets:
 
     def first(self, topic: str) -> int:
         """Return the offset of the oldest record that the topic still holds."""
-        return self._ask(topic, OffsetSpec.earliest())
+        return self._ask(topic, lambda: self._offset(topic, OffsetSpec.earliest()))
 
     def end(self, topic: str) -> int:
         """Return the last stable offset: every record below it is committed or aborted."""
-        return self._ask(topic, OffsetSpec.latest())
+        return self._ask(topic, lambda: self._offset(topic, OffsetSpec.latest()))
 
-    def _ask(self, topic: str, spec: OffsetSpec) -> int:
+    def topic_id(self, topic: str) -> str:
+        """Return Kafka's id of the topic, which differs when it was deleted and made anew."""
+        return self._ask(topic, lambda: self._id(topic))
+
+    def _ask(self, topic: str, ask: Callable[[], _Answer]) -> _Answer:
         # A broker's death shows here in a dozen ways, and all of them pass, but not for a client
         # that holds an old leader epoch: each attempt has a new one.
         deadline = time.monotonic() + _ANSWER_TIMEOUT_S
         while True:
             try:
-                return self._ask_once(TopicPartition(topic, PARTITION), spec)
+                return ask()
             except KafkaException as error:
                 if time.monotonic() > deadline:
                     raise LogError(f"topic {topic}: {error.args[0].str()}") from None
                 time.sleep(_ASK_AGAIN_S)
                 self._admin = AdminClient(self._settings)
 
-    def _ask_once(self, partition: TopicPartition, spec: OffsetSpec) -> int:
+    def _offset(self, topic: str, spec: OffsetSpec) -> int:
+        partition = TopicPartition(topic, PARTITION)
         futures = self._admin.list_offsets(
             {partition: spec},
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=_REQUEST_TIMEOUT_S,
         )
         return int(futures[partition].result().offset)
+
+    def _id(self, topic: str) -> str:
+        futures = self._admin.describe_topics(
+            TopicCollection([topic]), request_timeout=_REQUEST_TIMEOUT_S
+        )
+        return str(futures[topic].result().topic_id)
 
 
 @contextmanager

@@ -13,11 +13,14 @@ from espha.pipeline.job import BatchJob, StateLostError
 from espha.pipeline.session import FastFence, open_session
 from espha.runtime.acknowledged import acknowledgements
 from espha.runtime.control import Control
-from espha.runtime.engine import Diverged, Engine
+from espha.runtime.engine import RUNTIME, Diverged, Engine
 from espha.runtime.inputs import Inputs
+from espha.runtime.keeper import Keeper
 from espha.runtime.log import LogError
 from espha.runtime.orderlog import OrderLog
+from espha.runtime.past import Past, needs
 from espha.runtime.settings import Settings
+from espha.runtime.snapshots import Snapshot
 from espha.runtime.writer import FencedWriter, WriterFailed
 
 _LOG = structlog.get_logger()
@@ -27,15 +30,19 @@ def run_engine(settings: Settings) -> NoReturn:
     """Run an engine in this process until something ends it; exits with 1 or 2 (bad model)."""
     control = Control()
     control.report("starting", False)
+    past = Past(settings)
     try:
-        _assemble(settings, control).run()
+        _assemble(settings, control, past).run()
     except (ModelError, CodecError) as error:
         _give_up(control, "refused", str(error), 2)
     except OSError as error:
         _give_up(control, "refused", f"{settings.model}: {error.strerror}", 2)
     except Diverged as error:
-        _give_up(control, "diverged", str(error), 1)
-    except (WriterFailed, LogError, StateLostError) as error:
+        past.ledger.diverged(error.sequence, error.base, str(error))
+        _give_up(control, "diverged", str(error), 1, **past.ledger.facts())
+    except LogError as error:
+        _give_up(control, "failed", f"{error}{past.passed_over()}", 1)
+    except (WriterFailed, StateLostError) as error:
         _give_up(control, "failed", f"{type(error).__name__}: {error}", 1)
     except Exception as error:
         # A bug, or a Spark failure: the traceback goes to the log, the sentence to the status.
@@ -49,27 +56,50 @@ def transactional_id(prefix: str, project: str) -> str:
     return f"{prefix}.{project}"
 
 
-def _assemble(settings: Settings, control: Control) -> Engine:
+def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
     xml = settings.model.read_text(encoding="utf-8")
     project = read_project(xml, settings.model.name)
     plan = topic_plan(project, settings.prefix, settings.deployment)
     session = open_session(settings.spark_master, settings.jars)
+    job = BatchJob(session, xml, project, plan)
+    wanted = needs(settings.bootstrap, project, plan)
+    begin = past.restore(job, wanted)
+    mark = begin.header if begin else None
     return Engine(
         name=settings.name,
         project=project,
         plan=plan,
-        job=BatchJob(session, xml, project, plan),
-        log=OrderLog(settings.bootstrap, plan.order_log),
-        inputs=Inputs(settings.bootstrap, list(plan.inputs.values())),
+        job=job,
+        log=OrderLog(settings.bootstrap, plan.order_log, mark.order_log if mark else 0),
+        inputs=Inputs(
+            settings.bootstrap, list(plan.inputs.values()), mark.inputs if mark else None
+        ),
         writer=FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name)),
         fence=FastFence(session, settings.bootstrap),
         control=control,
+        keeper=_keeper(settings, control, past, begin),
+        topic_ids=dict(wanted.topics),
+        start=mark,
         acknowledge=acknowledgements(settings.ack_log),
     )
 
 
-def _give_up(control: Control, state: str, message: str, code: int) -> NoReturn:
+def _keeper(settings: Settings, control: Control, past: Past, begin: Snapshot | None) -> Keeper:
+    keeper = Keeper(
+        past.shelf,
+        past.ledger,
+        engine=settings.name,
+        runtime=RUNTIME,
+        interval_s=settings.snapshot_s,
+        wanted=control.snapshot_wanted,
+    )
+    if begin:
+        keeper.loaded(begin)
+    return keeper
+
+
+def _give_up(control: Control, state: str, message: str, code: int, **facts: int | str) -> NoReturn:
     _LOG.error(message, state=state)
-    control.report(state, False, message=message)
+    control.report(state, False, message=message, **facts)
     sys.stdout.flush()
     os._exit(code)  # an orderly end of Spark takes a second, in which the znode would live on

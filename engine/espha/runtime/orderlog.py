@@ -38,13 +38,21 @@ class OrderRecord(BaseModel):
 
 
 class OrderLog:
-    """Follows the order log from its first record, in order, without a gap."""
+    """Follows the order log from an offset on, in order, without a gap."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, start: int = 0) -> None:
         self.topic = topic
         self._offsets = Offsets(bootstrap)
-        self._reached = self._offsets.first(topic)
+        first = self._offsets.first(topic)
+        self.cut = range(start, first)
+        """Offsets that were asked for and that retention has removed."""
+        self._reached = max(start, first)
         self._consumer = reader(bootstrap, {topic: self._reached})
+
+    @property
+    def reached(self) -> int:
+        """Offset below which every record has been returned."""
+        return self._reached
 
     def poll(self, timeout: float, limit: int) -> list[OrderRecord]:
         """Wait up to `timeout` seconds for a record; return up to `limit` that are at hand."""

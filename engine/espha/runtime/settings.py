@@ -28,6 +28,10 @@ class Settings(BaseSettings):
     http_port: int = Field(default=8080, ge=0, le=65_535)
     spark_master: str = "local[1]"
     jars: Path = Path("/opt/espha/jars")
+    snapshots: str = ""
+    snapshot_s: float = Field(default=60, ge=1, le=86_400)
+    snapshots_kept: int = Field(default=3, ge=1, le=100)
+    peers: str = Field(default="", pattern=r"^([^,:\s]+:[0-9]{1,5}(,|$))*$")
     ack_log: Path | None = None
 
 

@@ -13,12 +13,14 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import structlog
 
 from espha.runtime.child import Child, Status, reap_orphans
 from espha.runtime.election import Membership
 from espha.runtime.settings import Settings
+from espha.runtime.snapshots import Shelf
 from espha.runtime.statusserver import serve_status
 
 _FIRST_PAUSE_S = 2.0
@@ -43,6 +45,7 @@ class Supervisor:
         self._restarts = 0
         self._status: Status = {}
         self._message = ""
+        self._diverged: Status = {}
         self._member: Membership | None = None
         self._child: Child | None = None
         self._deadline = 0.0
@@ -51,7 +54,13 @@ class Supervisor:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._end())
-        server = serve_status(self._settings.http_host, self._settings.http_port, self.status)
+        folder = self._settings.snapshots
+        server = serve_status(
+            (self._settings.http_host, self._settings.http_port),
+            self.status,
+            Shelf(Path(folder)) if folder else None,
+            self._ask_snapshot,
+        )
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             started = time.monotonic()
@@ -72,9 +81,12 @@ class Supervisor:
         report: Status = {"state": "starting", "in_step": False, **self._status}
         if not alive:
             report |= {"state": "down", "in_step": False}
+        if "snapshot_made" in report:
+            report["snapshot_age_s"] = round(max(0.0, time.time() - report["snapshot_made"]), 1)
         return {
             "message": self._message,
             **report,
+            **self._diverged,
             "name": self._settings.name,
             "role": "active" if report["state"] == "active" else "standby",
             "restarts": self._restarts,
@@ -113,8 +125,17 @@ class Supervisor:
             self._message = str(status["message"])
         elif status.get("in_step"):
             self._message = ""
+        if status.get("diverged"):  # stays visible when the next life knows nothing of it
+            self._diverged = {key: status[key] for key in ("diverged", "diverged_total")}
         if self._member and status.get("in_step"):
             self._member.join()
+
+    def _ask_snapshot(self) -> bool:
+        child = self._child
+        if child is None or self._child_ended.is_set():
+            return False
+        child.ask_snapshot()
+        return True
 
     def _elected(self) -> None:
         if self._child:

@@ -1,9 +1,9 @@
 """The fenced writer: a transactional producer of which only the newest can commit."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from espha.runtime.log import CLIENT_TUNING, PARTITION
 
@@ -15,6 +15,7 @@ _FENCED = frozenset(
         KafkaError.FENCED_INSTANCE_ID,
     }
 )
+_Delivered = Callable[[KafkaError | None, Message], None]
 _COMMIT_TIMEOUT_S = 30.0
 _FENCE_TIMEOUT_S = 30.0
 # How long a commit may take while brokers are away. A successor does not wait for it: it fences.
@@ -46,6 +47,7 @@ class FencedWriter:
 
     def __init__(self, bootstrap: str, transactional_id: str) -> None:
         self.transactional_id = transactional_id
+        self._last = -1
         self._producer = Producer(
             {
                 **CLIENT_TUNING,
@@ -57,6 +59,11 @@ class FencedWriter:
                 "queue.buffering.max.messages": 1_000_000,
             }
         )
+
+    @property
+    def committed(self) -> int:
+        """Offset behind the last record of the last transaction, and behind its commit marker."""
+        return self._last + 2
 
     def fence(self) -> None:
         """Become the only holder; what older holders left open is aborted when this returns.
@@ -79,21 +86,30 @@ class FencedWriter:
         """
         try:
             self._producer.begin_transaction()
-            for record in records:
-                self._produce(record)
+            every = list(records)
+            for place, record in enumerate(every, start=1):
+                self._produce(record, self._delivered if place == len(every) else None)
             self._commit()
         except KafkaException as error:
             raise self._failure(error, "commit") from None
 
-    def _produce(self, record: Record) -> None:
+    def _produce(self, record: Record, delivered: _Delivered | None) -> None:
         while True:
             try:
                 self._producer.produce(
-                    record.topic, record.value, partition=PARTITION, headers=list(record.headers)
+                    record.topic,
+                    record.value,
+                    partition=PARTITION,
+                    headers=list(record.headers),
+                    on_delivery=delivered,
                 )
                 return
             except BufferError:  # the local queue is full: let deliveries make room
                 self._producer.poll(0.1)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self._last = message.offset()
 
     def _commit(self) -> None:
         while True:

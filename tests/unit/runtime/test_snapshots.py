@@ -16,34 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espha.pipeline.plain import NotPlainError, dumps, loads
-from espha.runtime.snapshots import (
-    Mark,
-    Place,
-    Shelf,
-    Snapshot,
-    SnapshotError,
-    encode,
-    make,
-    read_header,
-    read_snapshot,
-)
-
-BODY = dumps({"windows": {"q/w": [(1, "a", 2.5, None)] * 40}})
-
-
-def snapshot(sequence: int = 7, body: bytes = BODY) -> Snapshot:
-    mark = Mark(
-        sequence=sequence,
-        epoch=2,
-        clock=1_700_000_000_000,
-        model="m" * 64,
-        order_log=sequence * 2,
-        inputs={"p.I": Place(30, 31)},
-        topics={"p.I": "id-1", "p.M": "id-2"},
-        counts={"batches": sequence},
-    )
-    return make(mark, body, "engine-1", "espha 1", 1_700_000_000_500)
-
+from espha.runtime.snapshots import Shelf, SnapshotError, encode, read_header, read_snapshot
+from unit.runtime.samples import BODY, snapshot
 
 FILE = b"".join(encode(snapshot()))
 

@@ -1,0 +1,84 @@
+"""What an engine brings along from earlier lives: snapshots, and whether it has diverged."""
+
+from pathlib import Path
+
+import structlog
+
+from espha.model import Project, model_digest
+from espha.model.topics import TopicPlan
+from espha.pipeline.job import BatchJob
+from espha.pipeline.plain import NotPlainError
+from espha.runtime.divergence import Ledger
+from espha.runtime.log import Offsets
+from espha.runtime.peers import addresses
+from espha.runtime.rebuild import Needs, Rebuild
+from espha.runtime.settings import Settings
+from espha.runtime.snapshots import Shelf, Snapshot
+
+_NAMED = 4
+"""Passed over snapshots that a message names."""
+_LOG = structlog.get_logger()
+
+
+def needs(bootstrap: str, project: Project, plan: TopicPlan) -> Needs:
+    """Return what a snapshot must fit, as Kafka has it now."""
+    offsets = Offsets(bootstrap)
+    topics = [plan.order_log, *plan.inputs.values()]
+    return Needs(
+        model=model_digest(project),
+        order_log=plan.order_log,
+        topics={topic: offsets.topic_id(topic) for topic in topics},
+        first={topic: offsets.first(topic) for topic in topics},
+    )
+
+
+class Past:
+    """An engine's snapshots and its ledger of divergences, on the volume that it has, or none."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._peers = addresses(settings.peers, settings.name)
+        self.shelf = _open(settings.snapshots, settings.snapshots_kept)
+        self.ledger = Ledger(self.shelf)
+        self._refusals: list[str] = []
+
+    def restore(self, job: BatchJob, wanted: Needs) -> Snapshot | None:
+        """Give the job the best state there is; None: it begins with the order log's beginning."""
+        before = self.ledger.last.before
+        rebuild = Rebuild(self.shelf, self._peers, wanted, before, self._refusals)
+        for snapshot in rebuild.candidates():
+            header = snapshot.header
+            try:
+                job.restore(snapshot.body, header.sequence)
+            except NotPlainError as error:
+                rebuild.refuse(f"{header.sequence} of {header.engine}", str(error))
+                continue
+            _LOG.info(
+                "snapshot loaded",
+                sequence=header.sequence,
+                engine=header.engine,
+                runtime=header.runtime,
+            )
+            return snapshot
+        _LOG.info("no snapshot: the whole order log is replayed")
+        return None
+
+    def passed_over(self) -> str:
+        """Say which snapshots could not be used, as the end of a message; empty when none was."""
+        if not self._refusals:
+            return ""
+        named = "; ".join(self._refusals[:_NAMED])
+        more = f"; and {len(self._refusals) - _NAMED} more" if self._refusals[_NAMED:] else ""
+        return f". Snapshots passed over: {named}{more}"
+
+
+def _open(folder: str, keep: int) -> Shelf | None:
+    if not folder:
+        _LOG.warning("no snapshots are written: ESPHA_SNAPSHOTS is not set")
+        return None
+    shelf = Shelf(Path(folder), keep)
+    try:
+        shelf.open()
+    except OSError as error:
+        _LOG.error("no snapshots are written", folder=folder, error=error.strerror)
+        return None
+    return shelf
