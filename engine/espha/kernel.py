@@ -8,7 +8,7 @@ outputs is a function of the model and the order of the inputs, and nothing else
 A window that refuses a unit drops it, for itself and what is behind it; the others go on.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from espha.model import Project, model_digest
 from espha.model.project import Window
 from espha.windows.build import build_stages
 from espha.windows.events import BadRecord, Event
-from espha.windows.splitter import slot_of
+from espha.windows.splitter import ALL_SLOTS, Slots, slots_of
 from espha.windows.stage import Moment, Stage, StatefulStage, TimedStage, Unit
 
 State = dict[str, Any]
@@ -28,7 +28,7 @@ class _Node:
     path: str
     stages: list[Stage]
     published: bool
-    slot: Callable[[Event], int] | None
+    slots: Slots | None
     targets: list["_Target"] = field(default_factory=list)
 
 
@@ -138,11 +138,13 @@ class Kernel:
         windows = {
             path: [_state(stage) for stage in node.stages] for path, node in self._nodes.items()
         }
+        slots = {path: node.slots.state() for path, node in self._nodes.items() if node.slots}
         return {
             "model": self._model,
             "clock": self._at.clock,
             "tokens": self._tokens,
             "windows": windows,
+            "slots": slots,
         }
 
     def restore(self, state: State) -> None:
@@ -158,6 +160,9 @@ class Kernel:
             for stage, part in zip(self._nodes[path].stages, states, strict=True):
                 if isinstance(stage, StatefulStage):
                     stage.restore(part)
+        for path, node in self._nodes.items():
+            if node.slots:
+                node.slots.restore(state["slots"][path])
 
     def _through(self, node: _Node, start: int, units: list[Unit]) -> list[Unit]:
         """Put units through the stages of a window, from stage `start` on."""
@@ -185,11 +190,11 @@ class Kernel:
             targets = node.targets
             if targets:
                 for unit in reversed(units) if len(units) > 1 else units:
-                    if node.slot is None:
+                    if node.slots is None:
                         for target in targets:
                             waiting.append((target, unit))
                     else:
-                        waiting += _split(node.slot, targets, unit)
+                        waiting += self._split(node, node.slots, unit)
             if not waiting:
                 return
             target, unit = waiting.pop()
@@ -197,28 +202,31 @@ class Kernel:
             self._at.port = target.port
             units = self._through(node, 0, [unit])
 
+    def _split(self, node: _Node, slots: Slots, unit: Unit) -> list[tuple[_Target, Unit]]:
+        """Say which targets get a unit, and in which form; a row can move from slot to slot."""
+        clock = self._at.clock
+        try:
+            new = slots(unit[0], clock)
+            old = slots(unit[1], clock) if len(unit) > 1 else new
+        except BadRecord as refusal:
+            self._refusals.append((node.path, refusal.reason))
+            return []
+        routes: list[tuple[_Target, Unit]] = []
+        for target in node.targets:
+            gets = target.slot is None or new in (target.slot, ALL_SLOTS)
+            had = target.slot is None or old in (target.slot, ALL_SLOTS)
+            if gets and had:
+                routes.append((target, unit))
+            elif gets:
+                routes.append((target, (unit[0]._replace(opcode="I"),)))
+            elif had:
+                routes.append((target, unit[1:]))
+        return routes
+
 
 def _node(project: Project, window: Window, published: bool) -> _Node:
     feeds = [project.windows[edge.source].fields for edge in project.edges_into(window.path)]
-    slot = slot_of(window) if window.splitter else None
-    return _Node(window.path, build_stages(window, feeds), published, slot)
-
-
-def _split(
-    slot: Callable[[Event], int], targets: list[_Target], unit: Unit
-) -> list[tuple[_Target, Unit]]:
-    """Say which targets get a unit, and in which form; a row can move from slot to slot."""
-    new = slot(unit[0])
-    old = slot(unit[1]) if len(unit) > 1 else new
-    routes: list[tuple[_Target, Unit]] = []
-    for target in targets:
-        if target.slot is None or target.slot == new == old:
-            routes.append((target, unit))
-        elif target.slot == new:
-            routes.append((target, (unit[0]._replace(opcode="I"),)))
-        elif target.slot == old:
-            routes.append((target, unit[1:]))
-    return routes
+    return _Node(window.path, build_stages(window, feeds), published, slots_of(window))
 
 
 def _state(stage: Stage) -> Any:

@@ -13,11 +13,15 @@ from espha.model.kinds import KINDS
 from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Feed, Reading
 from espha.model.problems import Findings, ModelError, line_of
 from espha.model.project import ConnectorGroup, Edge, Index, Project, Window
+from espha.model.splitter import read_splitter
 from espha.model.tokens import substitute
 from espha.model.xml import IGNORED, attributes, boolean, children, parse
 
 _NAME = re.compile(r"(?! )[^/\x00-\x1f\x7f]{1,200}(?<! )")
 _SLOT = re.compile(r"-1|[0-9]{1,6}")
+ALL_SLOTS = -1
+"""An edge with this slot takes all events, like one without."""
+
 _INDEXES = get_args(Index)
 _PROJECT_ATTRIBUTES = frozenset(
     {"name", "index", "pubsub", "threads", "port", "heartbeat-interval", "use-tagged-token"}
@@ -223,7 +227,7 @@ class _Reader:
         if text is None:
             return None
         if _SLOT.fullmatch(text.strip()):
-            return int(text)
+            return None if int(text) == ALL_SLOTS else int(text)
         self._findings.refuse(element, f"slot {text!r} is no slot: a whole number, from -1 on")
         return None
 
@@ -294,7 +298,11 @@ class _Reader:
             "insert_only_output": boolean(element, "output-insert-only", findings),
             "connectors": read_connectors(element, kind.name, findings),
         }
-        return kind.read(Reading(element, common, feeds, findings))
+        window = kind.read(Reading(element, common, feeds, findings))
+        splitter = None if window is None else read_splitter(element, window, findings)
+        if window is None or splitter is None:
+            return window
+        return window.model_copy(update={"splitter": splitter})
 
     def _check_slots(self, windows: Mapping[str, Window]) -> None:
         for edge in self._edges:

@@ -1,23 +1,53 @@
 """Splitters: the slot of an event."""
 
-from collections.abc import Callable
+from typing import Any, Final
 
-from espha.model.expressions import compile_expression
+from espha.model.eel import Initialize, Language
 from espha.model.project import Window
 from espha.windows.events import Event
 
-NO_SLOT = -2
+ALL_SLOTS: Final = -1
+"""An event with this slot goes along all edges."""
+
+NO_SLOT: Final = -2
 """No edge has this slot."""
 
 
-def slot_of(window: Window) -> Callable[[Event], int]:
-    """Return the function that says to which slot an event that leaves `window` goes."""
-    if window.splitter is None:
-        raise ValueError(f"window {window.path} has no splitter")
-    run = compile_expression(window.splitter.expression, window.fields).run
+class Slots:
+    """Says to which slot an event goes that leaves a window."""
 
-    def slot(event: Event) -> int:
-        number = run(event.values)
+    def __init__(self, window: Window) -> None:
+        """Prepare the splitter of a window.
+
+        Raises:
+            ValueError: the window has none.
+        """
+        splitter = window.splitter
+        if splitter is None:
+            raise ValueError(f"window {window.path} has no splitter")
+        text = splitter.initialize
+        initialize = Initialize.model_validate_json(text) if text else None
+        self._language = Language(window.fields, initialize)
+        self._run = self._language.compile(splitter.expression).run
+
+    def __call__(self, event: Event, clock: int) -> int:
+        """Return the slot; `NO_SLOT` for null, so the event goes along edges without slot only.
+
+        Raises:
+            BadRecord: the expression takes too many steps.
+        """
+        number = self._run(event, clock)
         return NO_SLOT if number is None else int(number)
 
-    return slot
+    def state(self) -> Any:
+        """Return the variables that outlive an event."""
+        return self._language.state()
+
+    def restore(self, state: Any) -> None:
+        """Take over the variables."""
+        self._language.restore(state)
+
+
+def slots_of(window: Window) -> Slots | None:
+    """Return what a window with a splitter needs; None if it has none."""
+    return None if window.splitter is None else Slots(window)

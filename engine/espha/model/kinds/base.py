@@ -9,7 +9,7 @@ from lxml import etree
 from espha.model.problems import Findings
 from espha.model.project import Field, Window
 
-COMMON_ELEMENTS = frozenset({"connectors"})
+COMMON_ELEMENTS = frozenset({"connectors", "splitter-expr", "splitter-plug"})
 COMMON_ATTRIBUTES = frozenset(
     {"name", "pubsub", "index", "collapse-updates", "output-insert-only", "produces-only-inserts"}
 )
