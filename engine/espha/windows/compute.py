@@ -8,6 +8,7 @@ from espha.model.eel.kinds import same
 from espha.model.kinds.compute import ComputeWindow
 from espha.model.project import Field
 from espha.windows.events import BadRecord, Event, Value
+from espha.windows.scripted import ScriptRule
 from espha.windows.stage import Moment, Stage, Unit, places
 
 Row = tuple[Value, ...]
@@ -32,7 +33,11 @@ class Rule(Protocol):
 
 def stages(window: ComputeWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a compute window."""
-    rule = FieldExpressions(window, feeds[0])
+    rule: Rule
+    if window.code is None:
+        rule = FieldExpressions(window, feeds[0])
+    else:
+        rule = ScriptRule(window.code, window.path, window.fields, feeds[0])
     return [Compute(rule, window.fields, feeds[0], window.stateful)]
 
 

@@ -7,6 +7,7 @@ from espha.model.eel import Language
 from espha.model.kinds.filter import FilterWindow
 from espha.model.project import Field
 from espha.windows.events import BadRecord, Event
+from espha.windows.scripted import ScriptJudge
 from espha.windows.stage import Moment, Stage, Unit
 
 
@@ -29,7 +30,8 @@ class Judge(Protocol):
 
 def stages(window: FilterWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a filter window."""
-    return [Filter(Condition(window), window.stateful)]
+    judge = Condition(window) if window.code is None else ScriptJudge(window.code, window.path)
+    return [Filter(judge, window.stateful)]
 
 
 class Condition:

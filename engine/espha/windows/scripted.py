@@ -12,7 +12,7 @@ from espha.scripts import Call, Input, Script, ScriptError
 from espha.scripts.lua import LuaScript
 from espha.scripts.python import PythonScript
 from espha.windows.events import BadRecord, Event, Value
-from espha.windows.stage import Moment, Unit
+from espha.windows.stage import Moment, Unit, places
 
 OPCODE: Final = "_opcode"
 """What a row calls the opcode that it wants."""
@@ -129,6 +129,68 @@ class Scripted:
         if found is None:
             raise BadRecord(f"{OPCODE} is {word[:60]!r}; use {', '.join(_SPOKEN.values())}")
         return found
+
+    def state(self) -> Any:
+        """Return the script's variables."""
+        return self._call.state()
+
+    def restore(self, state: Any) -> None:
+        """Put the variables back."""
+        self._call.restore(state)
+
+
+class ScriptJudge:
+    """Lets a function decide whether events pass a filter; null and zero are no."""
+
+    def __init__(self, code: Code, window: str) -> None:
+        self._call = Caller(code, window, ["answer"])
+
+    def passes(self, events: Sequence[Event], at: Moment) -> Sequence[object]:
+        """Return what the function says of each event."""
+        return [self._passes(event, at) for event in events]
+
+    def _passes(self, event: Event, at: Moment) -> bool:
+        answer = self._call(event, at)
+        if isinstance(answer, list) and answer:
+            raise BadRecord("the script of a filter is to return true or false, not a row")
+        return bool(answer)
+
+    def state(self) -> Any:
+        """Return the script's variables."""
+        return self._call.state()
+
+    def restore(self, state: Any) -> None:
+        """Put the variables back."""
+        self._call.restore(state)
+
+
+class ScriptRule:
+    """Lets a function compute the fields that are no keys; what it does not name is null."""
+
+    def __init__(
+        self, code: Code, window: str, fields: Sequence[Field], feed: Sequence[Field]
+    ) -> None:
+        keys = iter(places([field.name for field in fields if field.key], feed))
+        self._columns: list[tuple[str, Take, int | None]] = [
+            (field.name, taker(field.type), next(keys) if field.key else None) for field in fields
+        ]
+        self._call = Caller(code, window, [field.name for field in fields])
+
+    def rows(self, events: Sequence[Event], at: Moment) -> Sequence[tuple[Value, ...]]:
+        """Return the row of each event."""
+        return [self._row(event, at) for event in events]
+
+    def _row(self, event: Event, at: Moment) -> tuple[Value, ...]:
+        rows = self._call(event, at)
+        if isinstance(rows, bool) or len(rows) != 1:
+            raise BadRecord("the script of a compute window is to return one row")
+        (row,) = rows
+        return tuple(
+            [
+                _converted(name, take, row[name]) if place is None else event.values[place]
+                for name, take, place in self._columns
+            ]
+        )
 
     def state(self) -> Any:
         """Return the script's variables."""

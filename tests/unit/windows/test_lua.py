@@ -186,3 +186,86 @@ def test_a_state_that_cannot_be_kept_is_an_error_and_not_lost() -> None:
     play(run, [("I 1,5", "")])
     with pytest.raises(ValueError, match=r"window q/out: variable keep holds a function"):
         run.state()
+
+
+def scripted(window: str) -> Kernel:
+    windows = source("id*:int64,x:int64", 'index="pi_HASH"') + window
+    edge = '<edge source="in" target="out"/>'
+    return Kernel(read_project(xml(windows, edge, index="pi_EMPTY")))
+
+
+FILTERS = {
+    "lua": "function filter(data, context) return data.x and data.x > 2 end",
+    "python": "def filter(data, context): return (data['x'] or 0) > 2",
+}
+
+
+@BOTH
+def test_a_filter_can_be_a_script(kind: str) -> None:
+    code = f'<code language="{kind}"><![CDATA[{FILTERS[kind]}]]></code>'
+    run = scripted(f'<window-filter name="out">{code}{SUB}</window-filter>')
+    assert out(run, "I 1,1") == ""
+    assert out(run, "U 1,5") == "I 1,5"
+    assert out(run, "U 1,6") == "U 1,6; D 1,5"
+    assert out(run, "U 1,-") == "D 1,6"
+    assert out(run, "I 2,7") == "I 2,7"
+    assert out(run, "D 2,-") == "D 2,7"
+
+
+def test_a_filter_takes_numbers_and_nothing_for_an_answer() -> None:
+    code = '<code function="ok">n = 0 function ok(d) n = n + 1 {} end</code>'
+    window = '<window-filter name="out">' + code + SUB + "</window-filter>"
+    run = scripted(window.replace("{}", "if n > 1 then return true end"))
+    assert [out(run, f"I {at},1") for at in range(3)] == ["", "I 1,1", "I 2,1"]
+    run = scripted(window.replace("{}", "return {answer = 1}"))
+    assert "is to return true or false, not a row" in out(run, "I 1,1")
+
+
+COMPUTES = {
+    "lua": "function create(data, context) return {y = data.x * 2, z = context.opcode} end",
+    "python": "def create(data, context): return {'y': data['x'] * 2, 'z': context.opcode}",
+}
+
+
+@BOTH
+def test_a_compute_can_be_a_script(kind: str) -> None:
+    code = f'<code language="{kind}"><![CDATA[{COMPUTES[kind]}]]></code>'
+    schema = f"<schema-string>{SCHEMA}</schema-string>"
+    run = scripted(f'<window-compute name="out">{schema}{code}{SUB}</window-compute>')
+    assert out(run, "I 1,1") == "I 1,2,insert"
+    assert out(run, "U 1,5") == "U 1,10,update; D 1,2,delete"
+    assert "the script failed" in out(run, "U 1,-")
+
+
+def test_a_compute_needs_one_row() -> None:
+    code = "<code>function create() return {{y = 1}, {y = 2}} end</code>"
+    schema = f"<schema-string>{SCHEMA}</schema-string>"
+    run = scripted(f'<window-compute name="out">{schema}{code}{SUB}</window-compute>')
+    assert "is to return one row" in out(run, "I 1,1")
+
+
+@pytest.mark.parametrize(
+    ("window", "reason"),
+    [
+        ("<window-filter name='out'><code>x = </code></window-filter>", "script:1:"),
+        (
+            "<window-filter name='out'><code language='perl'>x</code></window-filter>",
+            "code in 'perl' is not run; there are lua and python",
+        ),
+        (
+            "<window-filter name='out'><code>function filter() end</code>"
+            "<expression>x</expression></window-filter>",
+            "the <code> decides; remove one of the two",
+        ),
+        (
+            "<window-compute name='out'><schema-string>id*:int64,y:int64</schema-string>"
+            "<code>function create() end</code><output/></window-compute>",
+            "the <code> computes; remove one of the two",
+        ),
+    ],
+)
+def test_bad_scripts_of_filters_and_computes_are_refused(window: str, reason: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        scripted(window)
+    assert reason in str(caught.value)
+    assert all(problem.line > 1 for problem in caught.value.problems)

@@ -13,6 +13,7 @@ from espha.model.eel import (
     read_language,
 )
 from espha.model.kinds.base import Kind, Reading
+from espha.model.kinds.scripted import Code, read_own_code
 from espha.model.project import Field, Window
 from espha.model.schema import check_keys, check_passed_on, read_schema
 from espha.model.xml import children, only_child
@@ -26,17 +27,21 @@ class ComputeWindow(Window):
     Attributes:
         expressions: one for each of these fields, in order, in canonical spelling.
         initialize: variables and functions that the expressions use.
+        code: a script that computes the fields in place of expressions.
     """
 
     kind: Literal["compute"] = "compute"
     expressions: tuple[str, ...]
     initialize: Initialize | None = None
+    code: Code | None = None
 
 
 def _read(reading: Reading) -> ComputeWindow | None:
     findings, before = reading.findings, len(reading.findings.problems)
     _refuse_plugins(reading.element, reading)
     fields = read_schema(reading.element, findings)
+    if reading.element.find("code") is not None:
+        return _read_script(reading, fields, before)
     language = read_language(reading.element, reading.feed, findings)
     if fields is None or language is None or not _good_keys(reading, fields):
         return None
@@ -46,6 +51,19 @@ def _read(reading: Reading) -> ComputeWindow | None:
     return ComputeWindow(
         **reading.common, fields=fields, expressions=expressions, initialize=language.initialize
     )
+
+
+def _read_script(
+    reading: Reading, fields: tuple[Field, ...] | None, before: int
+) -> ComputeWindow | None:
+    for element in reading.element.iterchildren("output", "expr-initialize"):
+        reading.findings.refuse(element, "the <code> computes; remove one of the two")
+    code = read_own_code(reading, "create")
+    if fields is None or not _good_keys(reading, fields):
+        return None
+    if code is None or len(reading.findings.problems) > before:
+        return None
+    return ComputeWindow(**reading.common, fields=fields, expressions=(), code=code)
 
 
 def _refuse_plugins(parent: etree._Element, reading: Reading) -> None:
@@ -99,5 +117,5 @@ def _one(reading: Reading, language: Language, element: etree._Element, field: F
 KIND = Kind(
     "compute",
     _read,
-    elements=frozenset({"schema", "schema-string", "output", "expr-initialize"}) | _PLUGINS,
+    elements=frozenset({"schema", "schema-string", "output", "expr-initialize", "code"}) | _PLUGINS,
 )

@@ -4,6 +4,7 @@ from typing import Literal
 
 from espha.model.eel import Initialize, Language, read_expression, read_language
 from espha.model.kinds.base import Kind, Reading
+from espha.model.kinds.scripted import Code, read_own_code
 from espha.model.project import Window
 from espha.model.xml import only_child
 
@@ -16,11 +17,13 @@ class FilterWindow(Window):
     Attributes:
         expression: in canonical spelling.
         initialize: variables and functions that the expression uses.
+        code: a script that decides in place of the expression.
     """
 
     kind: Literal["filter"] = "filter"
     expression: str
     initialize: Initialize | None = None
+    code: Code | None = None
 
 
 def _read(reading: Reading) -> FilterWindow | None:
@@ -28,6 +31,8 @@ def _read(reading: Reading) -> FilterWindow | None:
     for plugin in reading.element.iterchildren(*_PLUGINS):
         reason = "C++ plug-ins are not run; write the condition as an <expression>"
         reading.findings.refuse(plugin, reason)
+    if reading.element.find("code") is not None:
+        return _read_script(reading, before)
     language = read_language(reading.element, reading.feed, reading.findings)
     expression = None if language is None else _condition(reading, language)
     if language is None or expression is None or len(reading.findings.problems) > before:
@@ -38,6 +43,15 @@ def _read(reading: Reading) -> FilterWindow | None:
         expression=expression,
         initialize=language.initialize,
     )
+
+
+def _read_script(reading: Reading, before: int) -> FilterWindow | None:
+    for element in reading.element.iterchildren("expression", "expr-initialize"):
+        reading.findings.refuse(element, "the <code> decides; remove one of the two")
+    code = read_own_code(reading, "filter")
+    if code is None or len(reading.findings.problems) > before:
+        return None
+    return FilterWindow(**reading.common, fields=reading.feed, expression="", code=code)
 
 
 def _condition(reading: Reading, language: Language) -> str | None:
@@ -55,4 +69,6 @@ def _condition(reading: Reading, language: Language) -> str | None:
     return expression.text
 
 
-KIND = Kind("filter", _read, elements=frozenset({"expression", "expr-initialize"}) | _PLUGINS)
+KIND = Kind(
+    "filter", _read, elements=frozenset({"expression", "expr-initialize", "code"}) | _PLUGINS
+)

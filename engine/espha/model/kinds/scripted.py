@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from lxml import etree
 
@@ -98,6 +98,24 @@ def _given(feed: Feed, use: tuple[str, ...] | None) -> Given:
     ]
     name = feed.path.rpartition("/")[2]
     return Given(name, tuple(place for place, _ in chosen), tuple(name for _, name in chosen))
+
+
+def read_own_code(reading: Reading, function: str) -> Code | None:
+    """Read the `<code>` of a window that can have one in place of expressions.
+
+    `language` says whether it is `lua` (if nothing is said) or `python`, `function` which function
+    to call.
+    """
+    element = only_child(reading.element, "code", reading.findings)
+    language = "lua" if element is None else element.get("language", "lua").strip().lower()
+    if element is not None:
+        attributes(element, frozenset({"language", "function"}), reading.findings)
+        function = element.get("function", function)
+    if language not in CHECKS:
+        known = " and ".join(CHECKS)
+        reading.refuse(f"code in {language!r} is not run; there are {known}")
+        return None
+    return read_code(reading, cast(Language, language), function)
 
 
 def read_script_window(reading: Reading, language: Language) -> dict[str, object] | None:
