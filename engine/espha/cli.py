@@ -62,6 +62,14 @@ def run_model(
             metavar="SECONDS", min=0, help="Go on until no event has flowed for so many seconds"
         ),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="spark|kernel",
+            help="Run as an engine does, on Spark, or the kernel alone, which starts at once and "
+            "gives the same; by default Spark where it is installed",
+        ),
+    ] = "",
 ) -> None:
     """Run a model on files, without Kafka and Kubernetes.
 
@@ -80,6 +88,7 @@ def run_model(
         traces=traces or (),
         connectors=connectors,
         idle_s=until_idle,
+        engine=engine,
     )
     raise typer.Exit(run_wish(wish, Console(stderr=True)))
 

@@ -101,8 +101,7 @@ def _reader(type_: str, date_format: str | None) -> Parser:
     whole = _integer_parser(type_)
     if type_ not in _TICKS:
         return whole
-    # A format without anything but digits, such as %Y%m%d, looks like a number: it comes first.
-    digits_only = date_format is not None and not re.sub(r"%[YmdHMSjfs]", "", date_format)
+    digits_only = date_format is not None and only_digits(date_format)
 
     def read(text: str) -> Value:
         if not digits_only and _INTEGER.fullmatch(text):
@@ -110,6 +109,11 @@ def _reader(type_: str, date_format: str | None) -> Parser:
         return _parse_time(type_, text, date_format)
 
     return read
+
+
+def only_digits(date_format: str) -> bool:
+    """Say whether dates look like numbers in this format, such as `%Y%m%d`: they are none then."""
+    return not re.sub("%[YmdHMSjf]", "", date_format)
 
 
 def _integer_parser(type_: str) -> Parser:

@@ -1,6 +1,7 @@
 """`espha check`, `espha run` and `espha graph`, as functions that return an exit code."""
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from espha.offline.options import (
 from espha.offline.report import Report
 from espha.offline.runner import Runner
 from espha.offline.sinks import Sink
+from espha.offline.spark import SparkEngine, why_no_spark
 
 DONE: Final = 0
 TROUBLE: Final = 1
@@ -122,7 +124,7 @@ def run(wish: RunWish, console: Console, clock: Clock | None = None) -> int:
             feeds = _open_inputs(inputs, project, opened)
             sinks = _open_traces(traces, project, opened)
             connectors = Connectors(project, wish.model.absolute().parent)
-            engine, name = _engine(wish, project)
+            engine, name = _engine(wish, project, sinks, report)
             runner = Runner(
                 project,
                 engine,
@@ -135,7 +137,7 @@ def run(wish: RunWish, console: Console, clock: Clock | None = None) -> int:
                 progress=report.progress,
             )
             code = _run(runner, report)
-        report.end(project, runner.tally, runner.sinks, name)
+        report.end(project, runner, name)
         return code
     except UsageError as error:
         report.say(str(error))
@@ -154,8 +156,34 @@ def _run(runner: Runner, report: Report) -> int:
     return TROUBLE if code == DONE and runner.tally.troubles else code
 
 
-def _engine(wish: RunWish, project: Project) -> tuple[Engine, str]:
-    return KernelEngine(project), "the kernel"
+def _engine(
+    wish: RunWish, project: Project, traced: Sequence[Sink], report: Report
+) -> tuple[Engine, str]:
+    """Start what runs the model; return it and its name."""
+    if wish.engine not in {"", "spark", "kernel"}:
+        raise UsageError(f"--engine {wish.engine!r}: there are spark and kernel")
+    if wish.engine == "kernel":
+        return KernelEngine(project), "the kernel"
+    jars = Path(os.environ.get("ESPHA_JARS", "/opt/espha/jars"))
+    lacking = why_no_spark(jars)
+    if lacking:
+        if wish.engine == "spark":
+            raise UsageError(f"--engine spark: {lacking}")
+        return KernelEngine(project), f"the kernel alone ({lacking})"
+    report.say("starting Spark; --engine kernel starts at once and gives the same")
+    written = {sink.window for sink in traced}
+    if wish.connectors:
+        written |= {
+            path
+            for path, window in project.windows.items()
+            if any(connector.type == "sub" for connector in window.connectors)
+        }
+    published = [path for path in project.windows if path in written]
+    tokens = {**home_tokens(wish.model), **read_settings(wish.settings)}
+    try:
+        return SparkEngine(wish.model.read_bytes(), tokens, published, jars), "Spark"
+    except RuntimeError as error:
+        raise UsageError(f"Spark does not start: {error}; --engine kernel needs none") from error
 
 
 def _check_files(traces: list[TraceOption]) -> None:

@@ -1,6 +1,6 @@
 """What runs the model in a run: the kernel alone."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,7 +29,13 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """Runs a model step by step."""
+    """Runs a model step by step.
+
+    Attributes:
+        shown: "query/window" of the windows whose events come out.
+    """
+
+    shown: Collection[str]
 
     def step(self, clock: int, arrivals: Sequence[Arrival]) -> Outcome:
         """Let time pass up to `clock` (ms since 1970), then publish `arrivals` in order."""
@@ -48,7 +54,8 @@ class KernelEngine:
     """The kernel in this process; every window's events come out."""
 
     def __init__(self, project: Project) -> None:
-        self._kernel = Kernel(project, published=tuple(project.windows))
+        self.shown: Collection[str] = tuple(project.windows)
+        self._kernel = Kernel(project, published=self.shown)
 
     def step(self, clock: int, arrivals: Sequence[Arrival]) -> Outcome:
         """See `Engine`."""

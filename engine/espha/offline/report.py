@@ -10,8 +10,7 @@ from rich.table import Table
 
 from espha.model import Project
 from espha.offline.intake import Arrival
-from espha.offline.runner import Tally
-from espha.offline.sinks import Sink
+from espha.offline.runner import Runner, Tally
 
 SHOWN = 10
 """Refusals that are told in full; the others are counted."""
@@ -64,18 +63,20 @@ class Report:
         """Show how far the run is."""
         self._progress.update(self._task, count=tally.read.total(), left=tally.left.total())
 
-    def end(self, project: Project, tally: Tally, sinks: list[Sink], engine: str) -> None:
-        """Print what was not done, and the table."""
+    def end(self, project: Project, runner: Runner, engine: str) -> None:
+        """Print what was not done, and the table; `engine` says what ran the model."""
+        tally = runner.tally
         if self._refusals > SHOWN:
             self.say(f"… and {self._refusals - SHOWN:,} more refusals")
         for sentence in [*tally.notes, *tally.troubles]:
             self.say(sentence)
-        self._console.print(_table(project, tally, sinks))
+        self._console.print(_table(project, runner))
         read, bad = tally.read.total(), tally.bad
         self.say(f"{read:,} events in, {bad:,} bad; run by {engine}")
 
 
-def _table(project: Project, tally: Tally, sinks: list[Sink]) -> Table:
+def _table(project: Project, runner: Runner) -> Table:
+    tally = runner.tally
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("window", "type"):
         table.add_column(name, overflow="fold")
@@ -86,12 +87,12 @@ def _table(project: Project, tally: Tally, sinks: list[Sink]) -> Table:
     for (_, source), count in tally.read.items():
         entered[source] += count
     for path, window in project.windows.items():
-        files = [f"{sink.path} ({sink.written:,})" for sink in sinks if sink.window == path]
+        files = [f"{sink.path} ({sink.written:,})" for sink in runner.sinks if sink.window == path]
         table.add_row(
             escape(path),
             window.kind,
             f"{entered[path]:,}" if window.kind == "source" else "",
-            f"{tally.left[path]:,}",
+            f"{tally.left[path]:,}" if path in runner.engine.shown else "",
             f"{tally.refused[path]:,}" if tally.refused[path] else "",
             escape(", ".join(files)),
         )

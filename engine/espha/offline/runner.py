@@ -78,7 +78,7 @@ class Runner:
             progress: is called after each batch.
         """
         self.tally = Tally()
-        self._engine = engine
+        self.engine = engine
         self._clock = clock
         self._connectors = connectors
         self._feeds: list[Feed] = []
@@ -99,7 +99,7 @@ class Runner:
         while True:
             now = self._clock.now()
             arrivals = self._gather(now)
-            outcome = self._engine.step(now, arrivals)
+            outcome = self.engine.step(now, arrivals)
             self._deliver(outcome)
             if self._flows(arrivals, outcome):
                 flowed = now
@@ -124,7 +124,7 @@ class Runner:
         for sinks in list(self._sinks.values()):
             for sink in list(sinks):
                 self._guarded(sink, sink.close)
-        self._engine.close()
+        self.engine.close()
 
     def _start_connectors(self) -> None:
         if self._connectors is None:
@@ -220,7 +220,7 @@ class Runner:
             due = feed.due(now)
             if due is not None:
                 times.append(due)
-        due = self._engine.due(now)
+        due = self.engine.due(now)
         if due is not None:
             times.append(due)
         if self._idle_ms is not None:

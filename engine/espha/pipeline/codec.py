@@ -6,6 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from espha.model import Field, Window
+from espha.model.types import ARRAYS, only_digits
 
 SQL_TYPES = {
     "int32": "int",
@@ -15,6 +16,10 @@ SQL_TYPES = {
     "string": "string",
     "date": "bigint",
     "stamp": "bigint",
+    "blob": "binary",
+    "array(i32)": "array<int>",
+    "array(i64)": "array<bigint>",
+    "array(dbl)": "array<double>",
 }
 """Catalyst's type for each ESP type; dates are seconds, stamps microseconds since 1970."""
 
@@ -38,6 +43,9 @@ _PATTERN_LETTERS = {
     "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss",
     "f": "SSSSSS", "j": "DDD", "b": "MMM", "B": "MMMM", "%": "'%'",
 }  # fmt: skip
+_SHORT = {"MM": "M", "dd": "d", "HH": "H", "mm": "m", "ss": "s", "DDD": "D"}
+_ESP_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
+_NUMBER = r"^[+-]?[0-9]+$"
 
 
 class CodecError(ValueError):
@@ -56,13 +64,15 @@ def record_format(window: Window, direction: str) -> str:
 def parse(window: Window, value: Column) -> Column:
     """Return the struct `opcode, flags, <fields>, bad` of an input record's text.
 
-    Dates that the connector's dateformat describes are still text: `read_dates` comes next, on
-    the column that this one became, so that the text is parsed once and not once a field.
+    Dates, and what CSV has no type for, are still text: `read_dates` comes next, on the column
+    that this one became, so that the text is parsed once and not once a field.
     """
-    date_format = _property(window, "pub", "dateformat")
+    json = record_format(window, "pub") == "json"
     columns = [("opcode", "string"), ("flags", "string")]
-    columns += [(field.name, _read_type(field, date_format)) for field in window.fields]
-    if record_format(window, "pub") == "json":
+    for field in window.fields:
+        still_text = _is_text(field, _property(window, "pub", "dateformat"), json)
+        columns.append((field.name, "string" if still_text else SQL_TYPES[field.type]))
+    if json:
         return sf.from_json(value, _ddl(columns), _JSON_READ)
     # By place: a field may have the name of one of our own columns.
     columns = [(f"c{place}", kind) for place, (_, kind) in enumerate(columns)]
@@ -70,18 +80,19 @@ def parse(window: Window, value: Column) -> Column:
 
 
 def read_dates(window: Window, parsed: Column, value: Column) -> Column:
-    """Turn the text of dates into numbers; one that is no date makes the record bad."""
+    """Turn what `parse` left as text into values; text of no value makes the record bad."""
     date_format = _property(window, "pub", "dateformat")
-    if not any(_is_date(field, date_format) for field in window.fields):
-        return parsed
     json = record_format(window, "pub") == "json"
+    if not any(_is_text(field, date_format, json) for field in window.fields):
+        return parsed
     names = [field.name if json else f"c{place + 2}" for place, field in enumerate(window.fields)]
     cells, lost = [], sf.lit(False)
     for name, field in zip(names, window.fields, strict=True):
-        cell = _read_date(parsed[name], field, date_format)
-        cells.append(cell.alias(name))
-        if _is_date(field, date_format):
+        cell = parsed[name]
+        if _is_text(field, date_format, json):
+            cell = _value(parsed[name], field, date_format)
             lost = lost | (parsed[name].isNotNull() & cell.isNull())
+        cells.append(cell.alias(name))
     first, second = ("opcode", "flags") if json else ("c0", "c1")
     return sf.struct(
         parsed[first].alias("opcode"),
@@ -96,8 +107,14 @@ def _ddl(columns: list[tuple[str, str]]) -> str:
     return ", ".join([*quoted, f"{_BAD} string"])
 
 
-def encode(window: Window, event: Column) -> Column:
-    """Return the text of an output record from the struct `opcode, flags, f0 …`."""
+def encode(window: Window, event: Column, *, exact: bool = False) -> Column:
+    """Return the text of an output record from the struct `opcode, flags, f0 …`.
+
+    Args:
+        window: what the record leaves.
+        event: the struct.
+        exact: doubles have all digits that they need, not six decimals.
+    """
     date_format = _property(window, "sub", "dateformat")
     cells = [
         _write_date(event[f"f{place}"], field, date_format)
@@ -108,10 +125,7 @@ def encode(window: Window, event: Column) -> Column:
         return sf.to_json(
             sf.struct(event["opcode"].alias("opcode"), *named), {"ignoreNullFields": "false"}
         )
-    texts = [
-        sf.format_string("%.6f", cell) if field.type in ("double", "money") else cell.cast("string")
-        for cell, field in zip(cells, window.fields, strict=True)
-    ]
+    texts = [_text(cell, field, exact) for cell, field in zip(cells, window.fields, strict=True)]
     # format_string writes a null as the word; a null is an empty cell.
     present = [
         sf.when(event[f"f{place}"].isNotNull(), text).alias(f"f{place}")
@@ -121,21 +135,50 @@ def encode(window: Window, event: Column) -> Column:
     return sf.concat(event["opcode"], sf.lit(","), event["flags"], sf.lit(", "), line)
 
 
-def java_pattern(strptime_format: str) -> str:
+def _text(cell: Column, field: Field, exact: bool) -> Column:
+    """Write one value; see `espha.model.types.formatter`."""
+
+    def number(value: Column) -> Column:
+        double = "dbl" in field.type or field.type in ("double", "money")
+        return sf.format_string("%.6f", value) if double and not exact else value.cast("string")
+
+    if field.type == "blob":
+        return sf.base64(cell)
+    if field.type in ARRAYS:
+        # A null is written as the word unless it is left out first.
+        parts = sf.transform(cell, lambda value: sf.when(value.isNotNull(), number(value)))
+        return sf.concat(sf.lit("["), sf.array_join(parts, ";", ""), sf.lit("]"))
+    return number(cell)
+
+
+def java_pattern(strptime_format: str, *, reading: bool = False) -> str:
     """Translate `%Y-%m-%d` into the pattern that Catalyst wants, `yyyy-MM-dd`.
+
+    Args:
+        strptime_format: the format.
+        reading: one digit may stand where two are written, as `strptime` has it, if it is clear
+            where the number ends.
 
     Raises:
         CodecError: a directive has no counterpart.
     """
-    pattern, letters = "", iter(strptime_format)
+    pieces: list[tuple[bool, str]] = []
+    letters = iter(strptime_format)
     for letter in letters:
         if letter == "%":
             directive = next(letters, "")
             if directive not in _PATTERN_LETTERS:
                 raise CodecError(f"dateformat {strptime_format!r}: %{directive} is not supported")
-            pattern += _PATTERN_LETTERS[directive]
+            pieces.append((True, _PATTERN_LETTERS[directive]))
         else:
-            pattern += f"'{letter}'" if letter.isalpha() else letter.replace("'", "''")
+            pieces.append((False, f"'{letter}'" if letter.isalpha() else letter.replace("'", "''")))
+    pattern = ""
+    for place, (is_directive, piece) in enumerate(pieces):
+        beside = [
+            near for near, _ in (*pieces[max(0, place - 1) : place], *pieces[place + 1 : place + 2])
+        ]
+        short = reading and is_directive and not any(beside)
+        pattern += _SHORT.get(piece, piece) if short else piece
     return pattern
 
 
@@ -146,25 +189,50 @@ def _property(window: Window, direction: str, name: str) -> str:
     return ""
 
 
-def _is_date(field: Field, date_format: str) -> bool:
-    return bool(date_format) and field.type in ("date", "stamp")
+def _is_text(field: Field, date_format: str, json: bool) -> bool:
+    """Say whether a field is read as text first."""
+    if field.type in ("date", "stamp"):
+        return not json or bool(date_format)
+    return not json and (field.type == "blob" or field.type in ARRAYS)
 
 
-def _read_type(field: Field, date_format: str) -> str:
-    return "string" if _is_date(field, date_format) else SQL_TYPES[field.type]
+def _value(cell: Column, field: Field, date_format: str) -> Column:
+    """Read a value from text as `espha.model.types.parser` does; null if it is none."""
+    if field.type == "blob":
+        return sf.try_to_binary(cell, sf.lit("base64"))
+    if field.type in ARRAYS:
+        return _read_array(cell, field)
+    if not date_format:
+        time = sf.when(cell.rlike(_ESP_DATE), sf.try_to_timestamp(cell))
+    else:
+        time = sf.try_to_timestamp(cell, sf.lit(java_pattern(date_format, reading=True)))
+    ticks = sf.unix_seconds(time) if field.type == "date" else sf.unix_micros(time)
+    if date_format and only_digits(date_format):
+        return ticks
+    return sf.coalesce(sf.when(cell.rlike(_NUMBER), cell.try_cast("bigint")), ticks)
 
 
-def _read_date(cell: Column, field: Field, date_format: str) -> Column:
-    """Read a date as a number where it is one, else by the connector's dateformat."""
-    if not _is_date(field, date_format):
-        return cell
-    time = sf.try_to_timestamp(cell, sf.lit(java_pattern(date_format)))
-    parsed = sf.unix_seconds(time) if field.type == "date" else sf.unix_micros(time)
-    return sf.coalesce(cell.try_cast("bigint"), parsed)
+def _read_array(cell: Column, field: Field) -> Column:
+    kind = SQL_TYPES[field.type].removeprefix("array<").removesuffix(">")
+    number = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+    whole = r"^\s*[+-]?[0-9]+\s*$"
+    inner = sf.substring(cell, 2, sf.length(cell) - 2)
+    texts = sf.split(inner, ";")
+    pattern = number if kind == "double" else whole
+
+    def good(text: Column) -> Column:
+        empty = sf.trim(text) == ""
+        return empty | (text.rlike(pattern) & sf.trim(text).try_cast(kind).isNotNull())
+
+    values = sf.when(sf.trim(inner) == "", sf.array().cast(f"array<{kind}>")).otherwise(
+        sf.transform(texts, lambda text: sf.trim(text).try_cast(kind))
+    )
+    fine = sf.forall(texts, good) & cell.startswith("[") & cell.endswith("]")
+    return sf.when(fine & (sf.length(cell) >= 2), values)
 
 
 def _write_date(cell: Column, field: Field, date_format: str) -> Column:
-    if not _is_date(field, date_format):
+    if not date_format or field.type not in ("date", "stamp"):
         return cell
     time: Any = sf.timestamp_seconds(cell) if field.type == "date" else sf.timestamp_micros(cell)
     return sf.date_format(time, java_pattern(date_format))

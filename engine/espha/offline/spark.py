@@ -1,0 +1,193 @@
+"""A run on Spark: the batch job of an engine, without Kafka around it."""
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from espha.model import Field, Project, read_project
+from espha.model.csv import decoder, quoted, split
+from espha.model.events import Event
+from espha.model.types import ARRAYS, DOUBLES, formatter
+from espha.offline.deployed import DEAD_LETTERS, deployed_copy, plan_of
+from espha.offline.engines import Outcome
+from espha.offline.intake import Arrival
+
+if TYPE_CHECKING:
+    from espha.pipeline.job import BatchJob, Input, Output
+
+_LOOK_AGAIN_MS: Final = 250
+
+
+def why_no_spark(jars: Path) -> str:
+    """Say what of Spark is missing on this machine; empty: nothing.
+
+    Args:
+        jars: the directory with the engine's own jar.
+    """
+    for module in ("pyspark", "pandas", "pyarrow"):
+        if find_spec(module) is None:
+            return f"the Python package {module} is not installed (espha[engine])"
+    home = os.environ.get("JAVA_HOME")
+    if not (home and (Path(home) / "bin/java").exists()) and shutil.which("java") is None:
+        return "there is no java"
+    if not any(jars.glob("espha-*.jar")):
+        return f"the engine's jar is not in {jars} (ESPHA_JARS)"
+    return ""
+
+
+class SparkEngine:
+    """The batch job of an engine on a Spark session of its own.
+
+    Rows are written as records of a source's topic, decoded by Catalyst, run through the kernel
+    in Spark's Python worker, and encoded by Catalyst. Only events of the windows that somebody
+    wants come out.
+    """
+
+    def __init__(
+        self,
+        xml: bytes,
+        tokens: Mapping[str, str],
+        published: Collection[str],
+        jars: Path,
+    ) -> None:
+        """Start Spark, which takes seconds.
+
+        Args:
+            xml: the model.
+            tokens: values from outside.
+            published: "query/window" of the windows whose events are wanted.
+            jars: the directory with the engine's own jar.
+        """
+        from espha.pipeline.job import Batch
+        from espha.pipeline.session import open_session
+
+        self.shown = published
+        text = deployed_copy(xml, tokens, published)
+        self._project: Project = read_project(text)
+        sources = [path for path, one in self._project.windows.items() if one.kind == "source"]
+        with _stderr_in_a_file():
+            self._session = open_session("local[1]", jars)
+        self._job = _exact_job()(self._session, text, self._project, plan_of(sources, published))
+        self._batch = Batch
+        self._sequence = 0
+        windows = self._project.windows
+        self._write = {path: _record_writer(windows[path].fields) for path in sources}
+        self._read = {path: decoder(windows[path].fields) for path in published}
+
+    def step(self, clock: int, arrivals: Sequence[Arrival]) -> Outcome:
+        """See `espha.offline.engines.Engine`."""
+        outcome = Outcome()
+        inputs: list[Input] = []
+        sent: list[Arrival] = []
+        for arrival in arrivals:
+            if arrival.event is None:
+                outcome.refused.append((arrival, "", arrival.reason))
+            else:
+                inputs.append(self._input(arrival.window, len(sent), arrival.event))
+                sent.append(arrival)
+        expect = self._sequence or None
+        self._sequence += 1
+        (result,) = self._job.run([self._batch(expect, self._sequence, clock, inputs)])
+        for output in result.outputs:
+            self._sort_in(output, sent, outcome)
+        return outcome
+
+    def _input(self, window: str, place: int, event: Event) -> "Input":
+        from espha.pipeline.job import Input
+
+        return Input(window, place, self._write[window](event))
+
+    def _sort_in(self, output: "Output", sent: Sequence[Arrival], outcome: Outcome) -> None:
+        headers = dict(output.headers)
+        window, place, _ = headers["espha-id"].decode().rsplit(":", 2)
+        arrival = sent[int(place)] if window in self._write else None
+        if output.topic == DEAD_LETTERS:
+            where, reason = self._where(headers["espha-reason"].decode())
+            outcome.refused.append((arrival, where, reason))
+            return
+        opcode, flags, *cells = split(output.value.decode())
+        event = self._read[output.topic](opcode, flags, cells)
+        (outcome.ticked if arrival is None else outcome.passed).append((output.topic, event))
+
+    def _where(self, reason: str) -> tuple[str, str]:
+        """Take the window off a reason that begins with one."""
+        window, colon, rest = reason.partition(": ")
+        return (window, rest) if colon and window in self._project.windows else ("", reason)
+
+    def due(self, now: int) -> int | None:
+        """See `espha.offline.engines.Engine`; the worker is asked now and then."""
+        return now + _LOOK_AGAIN_MS
+
+    def close(self) -> None:
+        """End Spark."""
+        self._session.stop()
+
+
+@contextlib.contextmanager
+def _stderr_in_a_file() -> Iterator[None]:
+    """Let programs that start meanwhile write their messages to a file, all their life.
+
+    What the JVM says when it starts is no concern of somebody who tries out a model.
+
+    Raises:
+        RuntimeError: what was done meanwhile failed; the text is the end of the file.
+    """
+    with tempfile.TemporaryFile() as file:
+        sys.stderr.flush()
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        except Exception as error:
+            file.seek(0)
+            said = file.read().decode(errors="replace").strip().splitlines()
+            raise RuntimeError((said or [str(error)])[-1]) from error
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _exact_job() -> "type[BatchJob]":
+    """Return the batch job with another encoding: doubles come out with all their digits."""
+    from pyspark.sql import Column
+    from pyspark.sql import functions as sf
+
+    from espha.pipeline import codec
+    from espha.pipeline.job import BatchJob
+
+    class ExactJob(BatchJob):
+        def _text_column(self) -> list[Column]:
+            text = sf.col("text")
+            for index, window in enumerate(self._outputs):
+                encoded = codec.encode(window, sf.col(f"w{index}"), exact=True)
+                text = sf.when(sf.col("kind") == index, encoded).otherwise(text)
+            return [sf.col("row"), sf.col("ordinal"), sf.col("kind"), text.alias("text")]
+
+    return ExactJob
+
+
+def _record_writer(fields: Sequence[Field]) -> Callable[[Event], bytes]:
+    """Return the function that writes an event as the record that a deployment would get."""
+    writers: list[Callable[[Any], str]] = [_exact(field.type) for field in fields]
+
+    def write(event: Event) -> bytes:
+        opcode, flags, values = event
+        cells = [quoted(one(value)) for one, value in zip(writers, values, strict=True)]
+        return ",".join([opcode, flags, *cells]).encode("utf-8", "surrogateescape")
+
+    return write
+
+
+def _exact(type_: str) -> Callable[[Any], str]:
+    if type_ in DOUBLES:
+        return lambda value: "" if value is None else repr(value)
+    if type_ in ARRAYS:
+        one = _exact(ARRAYS[type_])
+        return lambda value: "" if value is None else f"[{';'.join(map(one, value))}]"
+    return formatter(type_)
