@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from lxml import etree
 
+from espha.model.eel.calls import is_function
 from espha.model.eel.errors import ExpressionError
-from espha.model.eel.expressions import is_function
 from espha.model.eel.language import Expression, Language
 from espha.model.eel.udfs import Initialize, Udf
 from espha.model.events import BadRecord

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from espha.model.eel.calls import Calls, Udfs
 from espha.model.eel.closures import Row, Run, Typed, built, chosen, constant
 from espha.model.eel.errors import ExpressionError
-from espha.model.eel.expressions import Expressions, Udfs
 from espha.model.eel.kinds import Convert, Kind, cast, common, same
 from espha.model.eel.scope import KINDS_OF_TYPES, Scope, Variable, check_height
 from espha.model.eel.syntax import Node
@@ -80,7 +80,7 @@ class _Results:
         return kind
 
 
-class _Statements(Expressions):
+class _Statements(Calls):
     """Makes functions of statements; one method for each kind of node."""
 
     def __init__(self, scope: Scope, udfs: Udfs, depth: int) -> None:
