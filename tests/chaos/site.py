@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,23 +52,6 @@ class RoutedKafka(Kafka):
 
 class Pod(Replica):
     """A supervisor and its engine, with signals for each and for both."""
-
-    def start(self) -> None:
-        """Start the supervisor in a process group of its own."""
-        with (self.folder / f"{self.name}.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                self._command,
-                env=self._environment,
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                start_new_session=True,
-            )
-
-    @property
-    def runs(self) -> bool:
-        """Whether the supervisor is there."""
-        return self.process is not None and self.process.poll() is None
 
     def signal_engine(self, number: signal.Signals) -> None:
         """Send a signal to the engine with its JVM and workers; none left is no error."""

@@ -1,0 +1,357 @@
+"""The invariants I1 to I6 of docs/architecture.md, each with someone who tries to break it.
+
+The engines are real, and so is Kafka; only the model is a small one in this process instead of
+Spark, which lets a test stop an engine at any line. docs/chaos.md says for each test with which
+change of the code it was seen to fail.
+"""
+
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Producer
+
+from espha.checker.batches import check_batches
+from espha.checker.order import check_order
+from espha.checker.watch import read_all, read_written
+from espha.model import read_project
+from espha.model.topics import TopicPlan, topic_plan
+from espha.pipeline.job import Batch, Output, Result
+from espha.runtime.engine import Engine
+from espha.runtime.inputs import Inputs
+from espha.runtime.log import Offsets, open_reader, read_range, records_backwards
+from espha.runtime.orderlog import OrderLog
+from espha.runtime.writer import Fenced, FencedWriter, Record, WriterFailed
+from support.deployment import SAMPLE_MODEL
+from support.servers import Kafka, wait_until
+
+pytestmark = pytest.mark.component
+
+PROJECT = read_project(SAMPLE_MODEL.read_text())
+LIMIT_S = 30
+
+
+class Stopped(Exception):  # noqa: N818 - it names a state
+    """The test has ended an engine."""
+
+
+class Running:
+    """A model whose outputs show all that may go into them: state, clock, and nothing else."""
+
+    def __init__(self, plan: TopicPlan) -> None:
+        (self._target,) = plan.outputs.values()
+        self.states: dict[int, tuple[int, int]] = {0: (0, 0)}
+        """For each sequence number: rows so far, and the sum of the clocks at which they came."""
+
+    def run(self, batches: list[Batch]) -> list[Result]:
+        """Run batches one after the other."""
+        return [self._run(batch) for batch in batches]
+
+    def _run(self, batch: Batch) -> Result:
+        rows, clocks = self.states[batch.expect or 0]
+        outputs = []
+        for entry in batch.inputs:
+            rows, clocks = rows + 1, clocks + batch.clock
+            identity = f"{entry.topic}:{entry.offset}:0".encode()
+            value = f"{entry.value.decode()} {rows} {clocks}".encode()
+            outputs.append(Output(self._target, value, (("espha-id", identity),)))
+        self.states[batch.sequence] = (rows, clocks)
+        return Result(outputs, 0)
+
+    def snapshot(self) -> tuple[int | None, bytes]:
+        """Take none."""
+        return None, b""
+
+
+class Seat:
+    """One engine in a thread; stands for its supervisor, keeper and fence as well."""
+
+    def __init__(self, kafka: Kafka, plan: TopicPlan, name: str) -> None:
+        self.name, self.role, self.error = name, "standby", ""
+        self.sequence, self.looks = 0, 0
+        self.raised: BaseException | None = None
+        self._ended = threading.Event()
+        self.writer = FencedWriter(kafka.bootstrap, f"{plan.prefix}.test")
+        self.model = Running(plan)
+        inputs = list(plan.inputs.values())
+        mock = cast(Any, self)
+        self.engine = Engine(
+            name=name,
+            project=PROJECT,
+            plan=plan,
+            job=self.model,
+            log=OrderLog(kafka.bootstrap, plan.order_log),
+            inputs=Inputs(kafka.bootstrap, inputs),
+            writer=self.writer,
+            fence=mock,
+            control=mock,
+            keeper=mock,
+            topic_ids={},
+            start=None,
+        )
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.engine.run()
+        except BaseException as error:  # the test looks at it
+            self.raised = error
+
+    def wait_active(self, timeout: float) -> bool:
+        """As the supervisor: nobody waits here."""
+        return self.role == "active"
+
+    def report(self, state: str, in_step: bool, **facts: Any) -> None:
+        """As the supervisor: hear where the engine is."""
+        self.state, self.sequence = state, facts["sequence"]
+
+    def due(self, active: bool) -> bool:
+        """As the keeper, which is asked once a round: keep no snapshot; end when told to."""
+        self.looks += 1
+        if self._ended.is_set():
+            raise Stopped
+        return False
+
+    def news(self) -> bool:
+        """As the keeper: none."""
+        return False
+
+    def facts(self) -> dict[str, int]:
+        """As the keeper: none."""
+        return {}
+
+    def fence(self, transactional_id: str) -> None:
+        """As the fast fence: leave it to the writer."""
+
+    def elect(self) -> None:
+        """Elect it, and wait until it has taken over."""
+        self.role = "active"
+        self.wait(lambda: self.state == "active", "takes over")
+
+    def reach(self, sequence: int) -> None:
+        """Wait until it has processed an order record."""
+        self.wait(lambda: self.sequence >= sequence, f"reaches order record {sequence}")
+
+    def look_again(self, times: int = 5) -> None:
+        """Wait until it has looked for order records so often since now."""
+        wanted = self.looks + times
+        self.wait(lambda: self.looks >= wanted, "looks at the order log")
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait for something of this engine; fail at once when it has ended."""
+        wait_until(lambda: condition() or self.raised is not None, LIMIT_S, f"{self.name} {what}")
+        assert self.raised is None, f"{self.name} ended: {self.raised!r}"
+
+    def end(self) -> BaseException | None:
+        """Wait until it has ended by itself; return why."""
+        self._thread.join(LIMIT_S)
+        assert not self._thread.is_alive(), f"{self.name} goes on"
+        return self.raised
+
+    def stop(self) -> None:
+        """End it."""
+        self._ended.set()
+        self._thread.join(LIMIT_S)
+
+
+class Table:
+    """Topics, and engines around them."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.plan = topic_plan(PROJECT, f"i{uuid.uuid4().hex[:8]}")
+        kafka.make_topics(*self.plan.all())
+        (self.source,), (self.target,) = self.plan.inputs.values(), self.plan.outputs.values()
+        self._producer = Producer({"bootstrap.servers": kafka.bootstrap})
+        self.seats: list[Seat] = []
+        self.rows = 0
+
+    def seat(self, name: str) -> Seat:
+        """Start an engine as a standby."""
+        self.seats.append(Seat(self.kafka, self.plan, name))
+        return self.seats[-1]
+
+    def feed(self, rows: int = 3) -> None:
+        """Write rows to the input topic."""
+        for _ in range(rows):
+            self._producer.produce(self.source, f"row-{self.rows}".encode(), partition=0)
+            self.rows += 1
+        assert self._producer.flush(LIMIT_S) == 0
+
+    def order(self) -> list[str]:
+        """Return the order log."""
+        return [each.value for each in read_all(self.kafka.bootstrap, self.plan.order_log)]
+
+    def outputs(self) -> list[str]:
+        """Return which rows have come out, in order."""
+        values = [each.value for each in read_all(self.kafka.bootstrap, self.target)]
+        return [value.split()[0] for value in values]
+
+    def wait_for_all(self) -> None:
+        """Wait until every row has come out."""
+        wait_until(lambda: len(self.outputs()) >= self.rows, LIMIT_S, f"{self.rows} outputs")
+
+    def check(self) -> None:
+        """Everything came out once and in order, in whole batches, as the order log says."""
+        assert self.outputs() == [f"row-{number}" for number in range(self.rows)]
+        assert check_order(self.order()).problems == []
+        written = {self.target: read_written(self.kafka.bootstrap, self.target)}
+        assert check_batches(self.order(), written).problems() == []
+
+
+@pytest.fixture
+def table(kafka: Kafka) -> Iterator[Table]:
+    made = Table(kafka)
+    yield made
+    for seat in made.seats:
+        seat.stop()
+
+
+def test_i1_only_the_newest_epoch_writes(table: Table) -> None:
+    """A deposed engine that does not know it tries to commit, and changes nothing."""
+    old, new = table.seat("old"), table.seat("new")
+    old.elect()
+    table.feed()
+    table.wait_for_all()
+    new.elect()
+    before = len(table.order())
+    table.feed()  # both take it; both believe that they are active
+    assert isinstance(old.end(), Fenced)
+    table.wait_for_all()
+    table.check()
+    engines = [record.partition('"engine":"')[2].partition('"')[0] for record in table.order()]
+    assert engines[before:] == ["new"] * (len(engines) - before) != []
+    with pytest.raises(WriterFailed):
+        old.writer.commit([Record(table.target, b"once more")])
+    table.check()
+
+
+class Dying:
+    """A producer whose process dies at the n-th record, when those before are on the brokers."""
+
+    def __init__(self, producer: Producer, place: int) -> None:
+        self._producer, self._left = producer, place
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def produce(self, *record: Any, **options: Any) -> None:
+        """Produce, or die."""
+        self._left -= 1
+        if self._left == 0:
+            self._producer.flush(LIMIT_S)
+            raise WriterFailed("killed by the test")
+        self._producer.produce(*record, **options)
+
+
+@pytest.mark.parametrize("place", [1, 3, 4])
+def test_i2_a_batch_and_its_order_record_are_one(
+    table: Table, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    """An engine dies in the middle of its batch, also between outputs and order record."""
+    first, second = table.seat("first"), table.seat("second")
+    first.elect()
+    table.feed()
+    table.wait_for_all()
+    monkeypatch.setattr(first.writer, "_producer", Dying(first.writer._producer, place))
+    table.feed()
+    assert isinstance(first.end(), WriterFailed)
+    assert table.outputs() == ["row-0", "row-1", "row-2"]
+    second.elect()
+    table.wait_for_all()
+    table.check()
+
+
+def test_i3_state_is_a_function_of_the_log(table: Table) -> None:
+    """Engines that follow at once, or later and in other steps, come to the very same state."""
+    active, follower = table.seat("active"), table.seat("follower")
+    active.elect()
+    for rows in (1, 5, 2):
+        table.feed(rows)
+        table.wait_for_all()
+    late = table.seat("late")
+    last = len(table.order())
+    for seat in (active, follower, late):
+        seat.reach(last)
+    assert active.model.states[last] == follower.model.states[last] == late.model.states[last]
+    assert active.model.states[last][0] == table.rows
+    active.stop()
+    late.elect()
+    table.feed()
+    table.wait_for_all()
+    table.check()
+
+
+def test_i4_a_standby_is_never_ahead(table: Table) -> None:
+    """Neither input that nobody ordered nor a decision that is not committed moves a standby."""
+    active, standby = table.seat("active"), table.seat("standby")
+    active.elect()
+    table.feed()
+    table.wait_for_all()
+    committed = len(table.order())
+    standby.reach(committed)
+    active.stop()
+    table.feed()  # nobody orders it
+    end = Offsets(table.kafka.bootstrap).end(table.source)
+    decision = f'"inputs":[["{table.source}",3,{end}]]'
+    open_decision = (
+        table.order()[-1]
+        .replace(f'"sequence":{committed}', f'"sequence":{committed + 1}')
+        .replace('"inputs":[]', decision)
+    )
+    active.writer._producer.begin_transaction()
+    active.writer._producer.produce(table.plan.order_log, open_decision.encode(), partition=0)
+    active.writer._producer.flush(LIMIT_S)
+    standby.look_again()
+    assert standby.sequence == committed
+    assert max(standby.model.states) == committed
+    standby.elect()
+    table.wait_for_all()
+    table.check()
+
+
+def test_i5_engines_know_neither_kubernetes_nor_the_operator() -> None:
+    """All that a failover needs is Kafka and ZooKeeper: nothing else can even be called."""
+    program = (
+        "import sys, espha.cli, espha.runtime.main, espha.runtime.supervisor, espha.adapters.input,"
+        " espha.adapters.output\n"
+        "known = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(*known & {'kopf', 'kubernetes', 'espha_operator'})"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == ""
+
+
+def test_i6_no_reader_sees_what_is_not_committed(table: Table) -> None:
+    """Aborted outputs and those of an open transaction are invisible to all ways of reading."""
+    active = table.seat("active")
+    active.elect()
+    table.feed()
+    table.wait_for_all()
+    active.stop()
+    writer = active.writer
+    for end in (writer._producer.abort_transaction, None):
+        writer._producer.begin_transaction()
+        for topic in (table.target, table.plan.order_log):
+            writer._producer.produce(topic, b"never", partition=0)
+        writer._producer.flush(LIMIT_S)
+        if end is not None:
+            end(LIMIT_S)
+    bootstrap = table.kafka.bootstrap
+    for topic in (table.target, table.plan.order_log):
+        stable = Offsets(bootstrap).end(topic)
+        ways = [read_range(bootstrap, topic, 0, stable), records_backwards(bootstrap, topic)]
+        seen = [message.value() for way in ways for message in way]
+        with open_reader(bootstrap, {topic: 0}) as reader:
+            while (message := reader.poll(LIMIT_S)) is not None and message.error() is None:
+                seen.append(message.value())
+        assert b"never" not in seen
+        assert seen
+    table.check()
