@@ -34,7 +34,7 @@ _COERCIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
 _CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
     "p": regexes.compiled,
     "j": documents.json_path,
-    "x": documents.checked_xpath,
+    "x": documents.compiled_xpath,
     "f": times.checked_format,
 }
 
@@ -158,14 +158,11 @@ def _argument(node: Node, kind: str, names: Names) -> Run:
 
 def _plain(function: Function, arguments: Sequence[Run]) -> Run:
     run, nulls = function.run, function.nulls
-    if len(arguments) == 1 and not nulls:
-        (only,) = arguments
-
-        def one(frame: Frame) -> Any:
-            value = only(frame)
-            return None if value is None else run(value)
-
-        return one
+    # One and two arguments are what nearly all calls have; a list of them costs time.
+    if len(arguments) == 1:
+        return _one(run, nulls, *arguments)
+    if len(arguments) == 2:
+        return _two(run, nulls, *arguments)
 
     def several(frame: Frame) -> Any:
         values = [argument(frame) for argument in arguments]
@@ -174,6 +171,28 @@ def _plain(function: Function, arguments: Sequence[Run]) -> Run:
         return run(*values)
 
     return several
+
+
+def _one(run: Callable[..., Any], nulls: bool, argument: Run) -> Run:
+    if nulls:
+        return lambda frame: run(argument(frame))
+
+    def one(frame: Frame) -> Any:
+        value = argument(frame)
+        return None if value is None else run(value)
+
+    return one
+
+
+def _two(run: Callable[..., Any], nulls: bool, first: Run, second: Run) -> Run:
+    if nulls:
+        return lambda frame: run(first(frame), second(frame))
+
+    def two(frame: Frame) -> Any:
+        left, right = first(frame), second(frame)
+        return None if left is None or right is None else run(left, right)
+
+    return two
 
 
 def _framed(function: Function, arguments: Sequence[Run]) -> Run:

@@ -54,11 +54,14 @@ def read_json(source: Any) -> Any:
     if len(source) > MAX_TEXT:
         return None
     try:
-        value = json.loads(source, parse_int=_whole, parse_float=_float, parse_constant=_nothing)
-        # A half of a surrogate pair is no text: it cannot be stored, searched or sent.
-        json.dumps(value, ensure_ascii=False).encode()
+        value = _DECODER.decode(source)
+        if "\\u" in source:
+            # A half of a surrogate pair is no text: it cannot be stored, searched or sent.
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
+    if source.count("[") + source.count("{") <= MAX_DEPTH:
+        return value
     return value if _depth(value) <= MAX_DEPTH else None
 
 
@@ -73,6 +76,9 @@ def _float(digits: str) -> float | int | None:
 
 def _nothing(_: str) -> None:
     return None
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_float, parse_constant=_nothing)
 
 
 def _depth(value: Any) -> int:
@@ -121,17 +127,16 @@ def json_elements(source: Any, path: str) -> Sequence[Any]:
 
 
 @lru_cache(maxsize=1_000)
-def checked_xpath(path: str) -> str:
-    """Return the XPath.
+def compiled_xpath(path: str, names: tuple[tuple[str, str], ...] = ()) -> etree.XPath:
+    """Return the compiled XPath, for a document with these prefixes and their namespaces.
 
     Raises:
         ContextError: it is none.
     """
     try:
-        etree.XPath(path, regexp=False)
+        return etree.XPath(path, namespaces=dict(names), regexp=False, smart_strings=False)
     except (etree.XPathError, ValueError) as error:
         raise ContextError(f"{path[:60]!r} is no XPath ({error})") from None
-    return path
 
 
 def read_xml(source: Any) -> Any:
@@ -151,13 +156,10 @@ def select(source: Any, path: str) -> list[Any]:
     element = read_xml(source)
     if element is None:
         return []
-    names = {prefix: uri for prefix, uri in element.nsmap.items() if prefix}
+    names = tuple(sorted((prefix, uri) for prefix, uri in element.nsmap.items() if prefix))
     try:
-        evaluate = etree.XPathElementEvaluator(
-            element, namespaces=names, regexp=False, smart_strings=False
-        )
-        found = evaluate(path)
-    except (etree.XPathError, ValueError):
+        found = compiled_xpath(path, names)(element)
+    except (etree.XPathError, ValueError):  # ContextError is a ValueError
         return []
     return found if isinstance(found, list) else [found]
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, cast
 from lxml import etree
 
 from espha.model.contexts.compile import Names
-from espha.model.contexts.documents import checked_xpath, json_path
+from espha.model.contexts.documents import compiled_xpath, json_path
 from espha.model.contexts.errors import ContextError
 from espha.model.contexts.parse import parse
 from espha.model.contexts.read import Context, constant_text, name_of, read_context
@@ -23,7 +23,7 @@ OPCODE: Final = "__opcode"
 LoopKind = Literal["xml", "json", "regex"]
 
 _LOOPS: Final[dict[str, tuple[str, str, Callable[[str], object]]]] = {
-    "event-loop-xml": ("use-xml", "xpath", checked_xpath),
+    "event-loop-xml": ("use-xml", "xpath", compiled_xpath),
     "event-loop-json": ("use-json", "json", json_path),
     "event-loop-regex": ("use-text", "regex", compiled),
 }
