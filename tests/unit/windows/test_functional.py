@@ -125,6 +125,14 @@ def test_a_property_cannot_be_used_before_what_it_needs() -> None:
         kernel("id*:int64", "id*:int64,n:int64", context(functions, before))
 
 
+def test_a_property_can_be_a_plain_text() -> None:
+    before = "<properties><property-set name='ours'>GOOG,IBM</property-set></properties>"
+    body = context({"y": "setContains(#ours,$x)"}, before)
+    running = kernel("id*:int64,x:string", "id*:int64,y:int32", body)
+    assert publish(running, "I", 1, "IBM")[0].values == (1, 1)
+    assert publish(running, "I", 2, "SAS")[0].values == (2, 0)
+
+
 def test_properties_that_need_each_other_are_refused() -> None:
     before = (
         "<properties><property-list name='a'>#b</property-list>"
@@ -297,6 +305,8 @@ def test_an_opcode_that_is_none_is_a_bad_record() -> None:
 @pytest.mark.parametrize(
     ("schema", "body", "reason"),
     [
+        ("id*:int64", context({}, "<properties><property-set name='a'>$x,b</property-set>"
+         "</properties>"), "column 3: , stands where the end should"),
         ("k*:int64", context({"x": "1"}), "key field 'k' is not in the input"),
         ("id*:int64", context({"a b": "1"}), "the name 'a b' cannot be used"),
         ("id*:int64", context({"a": ""}), 'line 4: <function name="a">: the end stands where'),

@@ -7,13 +7,16 @@ from typing import Final, cast
 from lxml import etree
 
 from espha.model.contexts.errors import ContextError
-from espha.model.contexts.parse import parse
+from espha.model.contexts.parse import Literal, parse
 from espha.model.contexts.scope import Scope, Step, StepKind, used_names
 from espha.model.problems import Findings
 from espha.model.project import Part
 from espha.model.xml import attributes, children, text_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_MARKS = re.compile(r"[$#()'\"\\]")
+"""A text with one of these was meant to be a function."""
+
 _BLOCKS: Final = frozenset({"expressions", "properties", "functions"})
 _PROPERTIES: Final = {
     "property-map": frozenset({"name", "outer", "inner"}),
@@ -110,11 +113,21 @@ def _step(
 ) -> Step | None:
     name = name_of(element, findings)
     try:
-        canonical = str(parse(text_of(element)))
+        canonical = _canonical(text_of(element), kind)
     except ContextError as error:
         findings.refuse(element, str(error))
         return None
     return None if name is None else Step(kind, name, canonical, outer, inner)
+
+
+def _canonical(text: str, kind: StepKind) -> str:
+    """Return the function of a step; a property can also be a plain text, such as `GOOG,IBM`."""
+    try:
+        return str(parse(text))
+    except ContextError:
+        if kind == "function" or not text or _MARKS.search(text):
+            raise
+        return str(Literal(text))
 
 
 def _in_order(
