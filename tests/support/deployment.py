@@ -3,7 +3,7 @@
 import json
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from confluent_kafka import Message
 from espha.model import read_project
 from espha.model.topics import topic_plan
 from espha.runtime.log import Offsets, read_range
+from espha.runtime.snapshots import Shelf
 from espha.runtime.writer import FencedWriter, Record
 from support.replicas import Replica, active_of
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until
@@ -23,8 +24,14 @@ class Deployment:
     """Engines of one model on topics of their own."""
 
     def __init__(
-        self, kafka: Kafka, zookeeper: ZooKeeper, folder: Path, model: Path = SAMPLE_MODEL
+        self,
+        kafka: Kafka,
+        zookeeper: ZooKeeper,
+        folder: Path,
+        model: Path = SAMPLE_MODEL,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
+        """Make the topics; `settings` are further environment variables of the engines."""
         self.kafka = kafka
         self.name = f"d{uuid.uuid4().hex[:8]}"
         self.plan = topic_plan(read_project(model.read_text()), self.name)
@@ -37,6 +44,7 @@ class Deployment:
             "ESPHA_PREFIX": self.name,
             "ESPHA_DEPLOYMENT": f"test/{self.name}",
             "ESPHA_JARS": str(JAR_CACHE / "engine"),
+            **(settings or {}),
             "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
         }
         self._folder = folder
@@ -47,9 +55,17 @@ class Deployment:
         """Start engines and wait until all are in step and one is active."""
         for number in range(engines):
             engine = Replica(f"engine-{number}", self._folder, ["--", "engine"], self._environment)
+            engine.environment["ESPHA_SNAPSHOTS"] = str(self.snapshots(engine).folder)
             self.engines.append(engine)
+        for engine in self.engines:
+            peers = [f"127.0.0.1:{peer.port}" for peer in self.engines if peer is not engine]
+            engine.environment["ESPHA_PEERS"] = ",".join(peers)
             engine.start()
         self.wait_in_step()
+
+    def snapshots(self, engine: Replica) -> Shelf:
+        """Return the folder with an engine's snapshots."""
+        return Shelf(self._folder / f"{engine.name}-snapshots")
 
     def wait_in_step(self, timeout: float = 240) -> None:
         """Wait until every engine is in step and exactly one of them is active."""

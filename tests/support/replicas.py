@@ -1,6 +1,7 @@
 """Supervised processes of a test, watched through their HTTP status."""
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ class Replica:
         self.name, self.folder = name, folder
         self.port = free_ports(1)[0]
         self._command = [sys.executable, "-m", "espha.cli", "supervise", *arguments]
-        self._environment = {
+        self.environment = {
             **os.environ,
             "ESPHA_NAME": name,
             "ESPHA_HTTP_HOST": "127.0.0.1",
@@ -35,7 +36,7 @@ class Replica:
         """Start the supervisor; does not wait for its child."""
         with (self.folder / f"{self.name}.log").open("ab") as log:
             self.process = subprocess.Popen(
-                self._command, env=self._environment, stdout=log, stderr=log, cwd=self.folder
+                self._command, env=self.environment, stdout=log, stderr=log, cwd=self.folder
             )
 
     def status(self) -> dict[str, Any]:
@@ -46,6 +47,12 @@ class Replica:
                 return dict(json.load(answer))
         except OSError:
             return {}
+
+    def ask_snapshot(self) -> int:
+        """Ask for a snapshot; return the HTTP code of the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection.request("POST", "/snapshot")
+        return connection.getresponse().status
 
     def is_in(self, *states: str) -> bool:
         """Tell whether the replica is in one of these states."""

@@ -1,5 +1,6 @@
 """When snapshots are written, and that nothing of it can stop an engine."""
 
+import math
 import threading
 import time
 import zlib
@@ -8,7 +9,7 @@ from collections.abc import Callable
 import structlog
 
 from espha.runtime.divergence import Ledger
-from espha.runtime.snapshots import Mark, Shelf, Snapshot, make
+from espha.runtime.snapshots import Header, Mark, Shelf, Snapshot, make
 
 _ACTIVE_INTERVALS = 10
 """The active engine waits this many intervals: where there are standbys, they do the work."""
@@ -41,10 +42,11 @@ class Keeper:
     ) -> None:
         """Without a shelf nothing is ever written; `wanted` set asks for a snapshot now."""
         self._shelf, self._ledger, self._engine, self._runtime = shelf, ledger, engine, runtime
-        self._interval, self._clock = interval_s, clock
         # Engines that start together must not all be busy with their snapshots at the same time.
-        self._since = clock() - interval_s * (zlib.crc32(engine.encode()) % 50) / 100
-        self._pause = interval_s
+        self._interval = interval_s * (0.8 + zlib.crc32(engine.encode()) % 41 / 100)
+        self._clock = clock
+        self._since = -math.inf  # what was replayed from the whole log is worth keeping at once
+        self._pause = self._interval
         self._busy = threading.Event()
         self._wanted = wanted
         self._news = threading.Event()
@@ -54,12 +56,8 @@ class Keeper:
     def loaded(self, snapshot: Snapshot) -> None:
         """Note that the engine began with this snapshot."""
         header = snapshot.header
-        self._facts |= {
-            "snapshot_loaded": header.sequence,
-            "snapshot_sequence": header.sequence,
-            "snapshot_made": header.made / 1000,
-            "snapshot_bytes": header.length,
-        }
+        self._since = self._clock()
+        self._facts |= {"snapshot_loaded": header.sequence, **_facts(header)}
 
     def due(self, active: bool) -> bool:
         """Tell whether it is time for a snapshot."""
@@ -77,7 +75,11 @@ class Keeper:
         """
         self._wanted.clear()
         self._since = started = self._clock()
-        if self._shelf is None or (self._last and _place(self._last) == _place(mark)):
+        if self._shelf is None:
+            return
+        if self._last and _place(self._last) == _place(mark):
+            self._facts["snapshot_made"] = time.time()  # it still says all there is to say
+            self._news.set()
             return
         try:
             sequence, body = take()
@@ -115,11 +117,7 @@ class Keeper:
             self._last = None
             self._failed(error.strerror or str(error))
         else:
-            self._facts |= {
-                "snapshot_sequence": header.sequence,
-                "snapshot_made": header.made / 1000,
-                "snapshot_bytes": header.length,
-            }
+            self._facts |= _facts(header)
             self._ledger.settle()
             _LOG.info(
                 "snapshot", file=path.name, bytes=header.length, ms=self._facts["snapshot_ms"]
@@ -133,6 +131,14 @@ class Keeper:
         self._pause = self._interval * _AFTER_FAILURE_INTERVALS
         self._news.set()
         _LOG.error("no snapshot", reason=reason)
+
+
+def _facts(header: Header) -> Facts:
+    return {
+        "snapshot_sequence": header.sequence,
+        "snapshot_made": header.made / 1000,
+        "snapshot_bytes": header.length,
+    }
 
 
 def _place(mark: Mark) -> tuple[object, ...]:

@@ -36,7 +36,7 @@ class Past:
     """An engine's snapshots and its ledger of divergences, on the volume that it has, or none."""
 
     def __init__(self, settings: Settings) -> None:
-        self._peers = addresses(settings.peers, settings.name)
+        self._peers = settings.peers
         self.shelf = _open(settings.snapshots, settings.snapshots_kept)
         self.ledger = Ledger(self.shelf)
         self._refusals: list[str] = []
@@ -44,7 +44,8 @@ class Past:
     def restore(self, job: BatchJob, wanted: Needs) -> Snapshot | None:
         """Give the job the best state there is; None: it begins with the order log's beginning."""
         before = self.ledger.last.before
-        rebuild = Rebuild(self.shelf, self._peers, wanted, before, self._refusals)
+        peers = addresses(self._peers)
+        rebuild = Rebuild(self.shelf, peers, wanted, before, self._refusals)
         for snapshot in rebuild.candidates():
             header = snapshot.header
             try:

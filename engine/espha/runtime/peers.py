@@ -1,19 +1,36 @@
 """Snapshots of other engines, over HTTP from their supervisors."""
 
 import http.client
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import structlog
 
 from espha.runtime.snapshots import Header, Snapshot, SnapshotError, read_header, read_snapshot
 
 LATEST = "/snapshot/latest"
 _TIMEOUT_S = 2.0
+_LOG = structlog.get_logger()
 
 
-def addresses(listed: str, own_name: str) -> list[str]:
-    """Return the `host:port` of a list `host:port,…`, without that of this engine."""
-    every = [one.strip() for one in listed.split(",") if one.strip()]
-    return [one for one in every if one.split(":")[0].split(".")[0] != own_name]
+def addresses(listed: str) -> list[str]:
+    """Return each `address:port` that a list `host:port,…` stands for.
+
+    A host may stand for many, as the name of a headless Service does. What cannot be resolved
+    stands for nothing.
+    """
+    found: dict[str, None] = {}
+    for one in filter(None, map(str.strip, listed.split(","))):
+        host, _, port = one.rpartition(":")
+        try:
+            answers = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        except OSError as error:
+            _LOG.warning("peers are unknown", host=host, error=error.strerror)
+            continue
+        for *_, (address, *_) in answers:
+            found[f"[{address}]:{port}" if ":" in str(address) else f"{address}:{port}"] = None
+    return list(found)
 
 
 def probe(address: str, before: int | None) -> Header | None:

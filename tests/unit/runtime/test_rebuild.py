@@ -1,6 +1,7 @@
 """Which snapshot an engine begins with, with peers that are real HTTP servers."""
 
 import http.client
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -152,9 +153,17 @@ def test_after_a_divergence_only_older_ones_count(tmp_path: Path, serve: Serve) 
     assert found(Rebuild(own, [peer], NEEDS, before=6)) == [3, 5]
 
 
-def test_the_own_name_is_no_peer() -> None:
-    listed = "e-0.heads.ns.svc:8080, e-1.heads.ns.svc:8080,"
-    assert peers.addresses(listed, "e-1") == ["e-0.heads.ns.svc:8080"]
+def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a headless Service does; a name that nobody knows is passed over."""
+
+    def resolve(host: str, port: int, type: int) -> list[Any]:
+        if host == "nobody":
+            raise socket.gaierror(-2, "Name or service not known")
+        return [(0, 0, 0, "", ("10.0.0.1", port)), (0, 0, 0, "", ("fd00::2", port, 0, 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    found = peers.addresses("nobody:1, e-heads.ns.svc:8080,")
+    assert found == ["10.0.0.1:8080", "[fd00::2]:8080"]
 
 
 def test_a_divergence_goes_back_step_by_step(tmp_path: Path) -> None:

@@ -1,0 +1,212 @@
+"""Engines that begin with snapshots, on real Kafka, ZooKeeper and Spark."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from espha.pipeline.plain import dumps, loads
+from espha.runtime.log import Offsets
+from espha.runtime.snapshots import Mark, make
+from support.deployment import Deployment
+from support.replicas import Replica
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+SOURCE, OUTPUT, SUM = "cq/memory", "cq/outbound", "cq/sum20"
+Deploy = Callable[[int], Deployment]
+
+
+@pytest.fixture
+def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
+    """Start the sample model on so many engines; they are in step, and end with the test."""
+    only_when_asked = {"ESPHA_SNAPSHOT_S": "86400"}
+    made = Deployment(kafka, zookeeper, tmp_path, settings=only_when_asked)
+
+    def start(engines: int) -> Deployment:
+        made.start(engines)
+        return made
+
+    try:
+        yield start
+    finally:
+        made.stop()
+
+
+def row(number: int) -> str:
+    return f"I,N,,{number},1,2,3"
+
+
+def expected(number: int) -> str:
+    """The output for the number-th row, computed here: keys from 0, the last 20 counters."""
+    total = sum(range(max(0, number - 19), number + 1))
+    return f"I,N, {number},{number},1,2,3,{total:.6f}"
+
+
+def feed(deployment: Deployment, *numbers: int) -> None:
+    """Publish rows one by one, each in a batch of its own, and wait until all engines have them."""
+    for number in numbers:
+        deployment.publish(SOURCE, [row(number)])
+        wait_until(partial(has_rows, deployment, number + 1), 60, f"output row {number}")
+    last = deployment.order_records()[-1]["sequence"]
+    wait_until(
+        lambda: all(engine.status().get("sequence") == last for engine in deployment.engines),
+        60,
+        f"all engines at order record {last}",
+    )
+
+
+def has_rows(deployment: Deployment, rows: int) -> bool:
+    return len(deployment.lines(OUTPUT)) >= rows
+
+
+def check_output(deployment: Deployment, rows: int) -> None:
+    assert deployment.lines(OUTPUT) == [expected(number) for number in range(rows)]
+
+
+def keep(engine: Replica) -> int:
+    """Have an engine write a snapshot; return its sequence."""
+    assert engine.ask_snapshot() == 202
+    at: int = engine.status()["sequence"]
+    wait_until(lambda: engine.status().get("snapshot_sequence") == at, 30, f"snapshot {at}")
+    return at
+
+
+def restart(deployment: Deployment, engine: Replica) -> dict[str, Any]:
+    """Kill an engine as a whole, start it again, and return its status when it is in step."""
+    engine.stop()
+    engine.start()
+    deployment.wait_in_step()
+    return engine.status()
+
+
+def standby_of(deployment: Deployment) -> Replica:
+    active = deployment.active()
+    return next(engine for engine in deployment.engines if engine is not active)
+
+
+def log_of(engine: Replica) -> list[dict[str, Any]]:
+    """Return an engine's log, without what is no JSON (Spark's lines)."""
+    lines = (engine.folder / f"{engine.name}.log").read_text().splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def cut(deployment: Deployment, topic: str, before: int | None = None) -> None:
+    """Remove records as retention does; by default all of them."""
+    bootstrap = deployment.kafka.bootstrap
+    end = Offsets(bootstrap).end(topic) if before is None else before
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_records([TopicPartition(topic, 0, end)]).values():
+        future.result(30)
+
+
+def test_a_restarted_engine_replays_only_what_is_behind_its_snapshot(deploy: Deploy) -> None:
+    """And a damaged one is passed over, and what it comes to is right: it takes over."""
+    deployment = deploy(2)
+    standby, active = standby_of(deployment), deployment.active()
+    feed(deployment, *range(30))
+    first = keep(standby)
+    feed(deployment, *range(30, 40))
+    second = keep(standby)
+    feed(deployment, *range(40, 43))
+    status = restart(deployment, standby)
+    assert (status["snapshot_loaded"], status["replayed"]) == (second, 3)
+    assert status["batches"] == second + 3
+
+    newest = deployment.snapshots(standby).files()[0]
+    content = bytearray(newest.read_bytes())
+    content[-5] ^= 1
+    newest.write_bytes(content)
+    status = restart(deployment, standby)
+    assert (status["snapshot_loaded"], status["replayed"]) == (first, 13)
+    passed_over = [line for line in log_of(standby) if "snapshot passed over" in line["event"]]
+    assert [(line["snapshot"], line["reason"]) for line in passed_over] == [
+        (newest.name, "the checksum of its body is wrong")
+    ]
+
+    active.kill_child()
+    assert deployment.active_but(active) is standby
+    deployment.wait_in_step()
+    feed(deployment, *range(43, 46))
+    check_output(deployment, 46)
+
+
+def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy: Deploy) -> None:
+    """The log is cut behind it: there is no other way."""
+    deployment = deploy(2)
+    standby, active = standby_of(deployment), deployment.active()
+    feed(deployment, *range(10))
+    taken = keep(active)
+    feed(deployment, *range(10, 12))
+    header = deployment.snapshots(active).read(deployment.snapshots(active).files()[0]).header
+    topic = deployment.plan.inputs[SOURCE]
+    cut(deployment, deployment.plan.order_log, header.order_log)
+    cut(deployment, topic, header.inputs[topic].read)
+    status = restart(deployment, standby)
+    assert (status["snapshot_loaded"], status["replayed"]) == (taken, 2)
+    assert len(deployment.snapshots(standby).files()) == 1
+    active.kill_child()
+    deployment.active_but(active)
+    feed(deployment, 12)
+    check_output(deployment, 13)
+
+
+def test_what_is_missing_is_named(deploy: Deploy) -> None:
+    """The log is cut and the snapshot damaged: the engine does not pretend to know the state."""
+    deployment = deploy(1)
+    engine = deployment.engines[0]
+    feed(deployment, *range(4))
+    keep(engine)
+    cut(deployment, deployment.plan.order_log)
+    status = restart(deployment, engine)
+    assert (status["snapshot_loaded"], status["replayed"]) == (5, 0)
+    feed(deployment, *range(4, 6))
+    damaged = deployment.snapshots(engine).files()[0]
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    engine.stop()
+    engine.start()
+    wait_until(lambda: bool(engine.status().get("message")), 120, "a message")
+    status = engine.status()
+    assert not status["in_step"]
+    topic = deployment.plan.order_log
+    assert f"topic {topic}: order records 1 to 5 are gone (retention)" in status["message"]
+    assert f"{damaged.name}: it ends too early" in status["message"]
+    cut(deployment, topic)
+    wait_until(lambda: "come next after order record 0" in engine.status()["message"], 120, "why")
+
+
+def test_a_diverged_engine_rebuilds_and_says_so(deploy: Deploy) -> None:
+    """A snapshot whose checksum is right and whose state is wrong leads to other outputs."""
+    deployment = deploy(2)
+    standby = standby_of(deployment)
+    feed(deployment, *range(25))
+    good = keep(standby)
+    feed(deployment, 25)
+    keep(standby)
+    shelf = deployment.snapshots(standby)
+    header, body = shelf.read(shelf.files()[0])
+    state = loads(body)
+    ((first, *others),) = state["windows"][SUM]
+    state["windows"][SUM] = [(first + 1, *others)]
+    mark = Mark(**{name: getattr(header, name) for name in Mark.model_fields})
+    shelf.write(make(mark, dumps(state), header.engine, header.runtime, header.made))
+    feed(deployment, 26)
+    standby.stop()
+    standby.start()
+    wait_until(lambda: bool(standby.status().get("diverged")), 120, "it has diverged")
+    deployment.wait_in_step()
+    status = standby.status()
+    assert (status["diverged_total"], status["snapshot_loaded"]) == (1, good)
+    assert f"order record {header.sequence + 1}: 1 outputs" in status["diverged"]
+    assert status["message"] == ""
+    feed(deployment, 27)
+    keep(standby)
+    status = restart(deployment, standby)
+    assert (status["diverged_total"], status["replayed"]) == (1, 0)
+    check_output(deployment, 28)
