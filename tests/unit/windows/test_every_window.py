@@ -1,0 +1,154 @@
+"""All window types together: what must hold of a kernel whatever is in the model."""
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from espha.kernel import Kernel
+from espha.model import read_project
+from espha.model.kinds import KINDS
+from espha.windows.events import BadRecord, Event
+from support.every import TEXT, kinds_used
+
+PROJECT = read_project(TEXT)
+PATHS = list(PROJECT.windows)
+
+small = st.integers(-1, 4) | st.none()
+numbers = st.sampled_from([0.5, -2.25, 3.0, 1e300, 0.1, None, float("nan")])
+texts = st.sampled_from(["a", "b", "", "ä", None])
+rows = st.tuples(
+    st.sampled_from("IIIIUUPPDS"), st.integers(0, 5), small, small | st.just(7), numbers, texts
+)
+steps = st.one_of(
+    st.builds(lambda row: ("ev", _opcode(row[0]), row[1:]), rows),
+    st.builds(lambda row: ("ev", _opcode(row[0]), row[1:]), rows),
+    st.tuples(
+        st.just("table"),
+        st.sampled_from(["I", "U", "P", "SD"]),
+        st.tuples(st.integers(0, 3), texts),
+    ),
+    st.tuples(st.just("log"), st.just("I"), st.tuples(st.none(), texts)),
+    st.tuples(st.just("places"), st.just("P"), st.tuples(st.integers(0, 2), numbers, numbers)),
+    st.tuples(
+        st.just("fences"),
+        st.sampled_from(["P", "P", "SD"]),
+        st.tuples(
+            st.sampled_from("fg"),
+            st.just(0.0),
+            st.just(1.0),
+            st.sampled_from([1.0, 500.0]),
+            st.sampled_from([None, "0 0 2 0 2 2 0 2 0 0"]),
+            texts,
+        ),
+    ),
+)
+runs = st.lists(st.tuples(steps, st.sampled_from([0, 1, 700, 2_500])), min_size=1, max_size=25)
+
+
+def _opcode(letter: str) -> str:
+    return "SD" if letter == "S" else letter
+
+
+class Run:
+    """A kernel and everything that has come out of it."""
+
+    def __init__(self) -> None:
+        self.kernel = Kernel(PROJECT, published=PATHS)
+        self.clock = 1_700_000_000_000
+        self.seen: list[Any] = []
+
+    def step(self, step: tuple[Any, int]) -> None:
+        """Let time pass and publish an event."""
+        (window, opcode, values), passed = step
+        self.clock += passed
+        try:
+            outputs = self.kernel.publish(f"q/{window}", Event(opcode, "N", values), self.clock)
+        except BadRecord as refusal:
+            outputs = [str(refusal)]  # type: ignore[list-item]
+        self.seen += [*outputs, *self.kernel.take_refusals()]
+
+    def go_on_in_a_new_kernel(self) -> None:
+        """Take a snapshot and restore it."""
+        state = pickle.loads(pickle.dumps(self.kernel.state()))  # noqa: S301 - our own bytes
+        self.kernel = Kernel(PROJECT, published=PATHS)
+        self.kernel.restore(state)
+
+
+def straight(run: list[Any]) -> Run:
+    result = Run()
+    for step in run:
+        result.step(step)
+    return result
+
+
+def test_the_project_has_every_window_type() -> None:
+    assert kinds_used() == set(KINDS)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(runs, st.integers(0, 24))
+def test_a_restored_kernel_goes_on_as_the_first_one(run: list[Any], cut: int) -> None:
+    expected, restored = straight(run), Run()
+    for place, step in enumerate(run):
+        if place == cut % len(run):
+            restored.go_on_in_a_new_kernel()
+        restored.step(step)
+    assert restored.seen == expected.seen
+    assert restored.kernel.state() == expected.kernel.state()
+
+
+def test_a_kernel_restored_between_any_two_events_is_the_same() -> None:
+    run = long_run()
+    expected, restored = straight(run), Run()
+    for step in run:
+        restored.go_on_in_a_new_kernel()
+        restored.step(step)
+    assert restored.seen == expected.seen
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(runs, st.lists(st.integers(0, 24)))
+def test_results_do_not_depend_on_how_events_are_cut_into_batches(
+    run: list[Any], ends: list[int]
+) -> None:
+    """A batch ends with a state that is taken, and begins with time that passes."""
+    expected, batched = straight(run), Run()
+    for place, step in enumerate(run):
+        if place in ends:
+            batched.kernel.state()
+            batched.seen += [*batched.kernel.advance(batched.clock)]
+        batched.step(step)
+    assert batched.seen == expected.seen
+    assert batched.kernel.state() == expected.kernel.state()
+
+
+def long_run() -> list[Any]:
+    """A run in which every window says something."""
+    run: list[Any] = [
+        (("table", "I", (1, "one")), 0),
+        (("fences", "P", ("f", 0.0, 1.0, 500.0, None, "circle")), 1),
+        (("places", "P", (1, 0.0, 1.0)), 700),
+        (("log", "I", (None, "x")), 700),
+    ]
+    for at in range(12):
+        row = (at % 5, at % 3, at % 4, at / 2, "ab"[at % 2])
+        run.append((("ev", "P", row), 700))
+    run += [(("ev", "SD", (at, None, None, None, None)), 2_500) for at in range(3)]
+    return run
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_window_says_something(path: str) -> None:
+    assert any(each[0] == path for each in straight_once().seen)
+
+
+_ONCE: list[Run] = []
+
+
+def straight_once() -> Run:
+    if not _ONCE:
+        _ONCE.append(straight(long_run()))
+    return _ONCE[0]
