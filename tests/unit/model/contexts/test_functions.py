@@ -1,5 +1,7 @@
 """What each function gives."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from espha.model.contexts import FUNCTIONS, ContextError, Frame, Scope, Step
 from espha.model.events import BadRecord
 
+ROOT = Path(__file__).parents[4]
 CLOCK = 1_700_000_000_250
 """2023-11-14 22:13:20.25 UTC, a Tuesday and the 318th day of the year."""
 
@@ -325,6 +328,12 @@ def test_function(text: str, expected: Any) -> None:
 def test_every_function_has_a_case() -> None:
     named = {text.partition("(")[0] for text, _ in CASES}
     assert set(FUNCTIONS) - named == {"guid", "random"}
+
+
+def test_every_function_is_documented() -> None:
+    pages = [*ROOT.glob("docs/models.md"), *ROOT.glob("docs/models.d/*.md")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert [name for name in FUNCTIONS if not re.search(rf"`{name}[`(]", text)] == []
 
 
 def test_random_is_the_same_for_the_same_event_and_new_for_the_next_call() -> None:
