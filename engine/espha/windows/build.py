@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from espha.model.project import Field, Window
 from espha.windows import (
+    calculate,
     compute,
     copy,
     counter,
@@ -18,7 +19,6 @@ from espha.windows import (
     python,
     remove_state,
     source,
-    summary,
     transpose,
     union,
 )
@@ -34,7 +34,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "compute": compute.stages,
     "copy": copy.stages,
     "functional": functional.stages,
-    "calculate": summary.stages,
+    "calculate": calculate.stages,
     "join": join.stages,
     "union": union.stages,
     "geofence": geofence.stages,

@@ -1,150 +1,184 @@
-"""Calculate windows with the algorithm Summary."""
+"""The algorithm Summary of calculate windows."""
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from espha.model.kinds.calculate import CalculateWindow
-from espha.model.project import Field
-from espha.windows.events import Event
-from espha.windows.stage import Moment, Stage, Unit, places
-
-Number = int | float
-
-
-def stages(window: CalculateWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
-    """Return the stages of a calculate window."""
-    return [Summary(window, feeds[0])]
+from espha.windows.calculate_exact import Number, ratio
 
 
 class Summary:
-    """Statistics of one field over the last events, this one included.
+    """Statistics of one field over the last events, this one included, or over all.
 
-    Each event computes over the whole window afresh: a running sum would keep rounding errors of
-    values that left long ago, and a restored engine would not have them.
+    Sums are exact (see `calculate_exact`), so an event costs the same whatever the length of the
+    window. `total` and `squares` are sums of whole numbers: of the values times 2**scale, and of
+    their squares.
     """
 
-    def __init__(self, window: CalculateWindow, feed: tuple[Field, ...]) -> None:
-        (self._input,) = places([window.input], feed)
-        self._length = window.window_length
-        self._values: deque[Number | None] = deque()
-        written = {output.field: output.statistic for output in window.outputs}
-        width, sources = len(feed), []
-        statistics: list[Callable[[Sample], Number | None]] = []
-        for field in window.fields:
-            if field.name in written:
-                sources.append(width + len(statistics))
-                statistics.append(_typed(STATISTICS[written[field.name]], field.type))
-            else:
-                sources += places([field.name], feed)
-        # Most often the statistics are appended to the fields of the input as they are.
-        self._appended = sources == list(range(width + len(statistics)))
-        self._sources, self._statistics = sources, statistics
+    def __init__(self, settings: Mapping[str, Any], wanted: Sequence[str]) -> None:
+        self._length: int = settings["windowLength"]
+        self._wanted = [STATISTICS[name] for name in wanted]
+        self._has_squares = not _SQUARES.isdisjoint(wanted)
+        self._has_ends = not _ENDS.isdisjoint(wanted)
+        self._clear()
 
-    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
-        """Take one observation; deletes and old rows are none, and nothing leaves for them."""
-        event = unit[0]
-        if event.opcode in {"D", "SD"}:
-            return ()
-        self._observe(event.values[self._input])  # type: ignore[arg-type]
-        sample = Sample(self._values)
-        row = event.values + tuple([statistic(sample) for statistic in self._statistics])
-        if not self._appended:
-            row = tuple([row[place] for place in self._sources])
-        return ((Event(event.opcode, event.flags, row),),)
+    def _clear(self) -> None:
+        self.n = self.missing = self.total = self.squares = self.scale = 0
+        self.least: Number | None = None
+        self.greatest: Number | None = None
+        self._window: deque[Number | None] = deque()
+        # Values that are the least (the greatest) of all that came after them, and their numbers.
+        self._lows: deque[tuple[int, Number]] = deque()
+        self._highs: deque[tuple[int, Number]] = deque()
+        self._number = 0
 
-    def _observe(self, value: Number | None) -> None:
-        self._values.append(value)
-        if len(self._values) > self._length:
-            self._values.popleft()
+    def observe(self, values: tuple[Any, ...]) -> Sequence[Sequence[Number | None]]:
+        """Take one value; return one row."""
+        self._put(values[0])
+        result: list[Number | None] = []
+        for statistic in self._wanted:
+            try:
+                result.append(statistic(self))
+            except (ArithmeticError, ValueError):
+                # No value, one where two are needed, a mean of zero, beyond the largest double.
+                result.append(None)
+        return (result,)
+
+    def _put(self, value: Number | None) -> None:
+        self._number += 1
+        if self._length:
+            self._window.append(value)
+            if len(self._window) > self._length:
+                self._count(self._window.popleft(), -1)
+        self._count(value, 1)
+        if self._has_ends:
+            self._note_ends(value)
+
+    def _count(self, value: Number | None, sign: int) -> None:
+        if value is None:
+            self.missing += sign
+            return
+        numerator, places = ratio(value)
+        if places > self.scale:
+            self.total <<= places - self.scale
+            self.squares <<= 2 * (places - self.scale)
+            self.scale = places
+        numerator <<= self.scale - places
+        self.n += sign
+        self.total += sign * numerator
+        if self._has_squares:
+            self.squares += sign * numerator * numerator
+
+    def _note_ends(self, value: Number | None) -> None:
+        if not self._length:
+            if value is not None:
+                self.least = value if self.least is None else min(self.least, value)
+                self.greatest = value if self.greatest is None else max(self.greatest, value)
+            return
+        lows, highs, gone = self._lows, self._highs, self._number - self._length
+        if value is not None:
+            while lows and lows[-1][1] >= value:
+                lows.pop()
+            lows.append((self._number, value))
+            while highs and highs[-1][1] <= value:
+                highs.pop()
+            highs.append((self._number, value))
+        for ends in (lows, highs):
+            if ends and ends[0][0] <= gone:
+                ends.popleft()
+        self.least = lows[0][1] if lows else None
+        self.greatest = highs[0][1] if highs else None
+
+    def spread(self) -> int:
+        """Return n times the sum of squared distances from the mean, times 4**scale.
+
+        Raises:
+            ValueError: there is no value.
+        """
+        if not self.n:
+            raise ValueError("no observations")
+        return self.n * self.squares - self.total * self.total
 
     def state(self) -> Any:
-        """Return the observations, oldest first."""
-        return tuple(self._values)
+        """Return the window, oldest first; of all events, what they add up to."""
+        if self._length:
+            return tuple(self._window)
+        sums = (self.n, self.missing, self.total, self.squares, self.scale)
+        return (*sums, self.least, self.greatest)
 
     def restore(self, state: Any) -> None:
         """Take over the observations."""
-        self._values = deque(state)
+        self._clear()
+        if self._length:
+            for value in state:
+                self._put(value)
+        else:
+            self.n, self.missing, self.total, self.squares, self.scale, *ends = state
+            self.least, self.greatest = ends
 
 
-class Sample:
-    """The window's observations without nulls."""
-
-    def __init__(self, window: Sequence[Number | None]) -> None:
-        self.values = [value for value in window if value is not None]
-        self.missing = len(window) - len(self.values)
-
-    def n(self) -> int:
-        """Return how many there are."""
-        return len(self.values)
-
-    def sum(self) -> float:
-        """Return the correctly rounded sum."""
-        if not self.values:
-            raise ValueError("no observations")
-        total = sum(self.values)
-        # Whole numbers add up exactly; doubles need fsum for that.
-        return float(total) if type(total) is int else math.fsum(self.values)
-
-    def mean(self) -> float:
-        """Return the mean."""
-        return self.sum() / len(self.values)
-
-    def css(self) -> float:
-        """Return the sum of squared distances from the mean."""
-        mean = self.mean()
-        return math.fsum([(value - mean) * (value - mean) for value in self.values])
-
-    def uss(self) -> float:
-        """Return the sum of squares."""
-        if not self.values:
-            raise ValueError("no observations")
-        return math.fsum([float(value) * value for value in self.values])
-
-    def var(self) -> float:
-        """Return the sample variance (n - 1)."""
-        return self.css() / (len(self.values) - 1)
-
-    def std(self) -> float:
-        """Return the sample standard deviation."""
-        return math.sqrt(self.var())
-
-    def stderr(self) -> float:
-        """Return the standard error of the mean."""
-        return math.sqrt(self.var() / len(self.values))
-
-    def cv(self) -> float:
-        """Return the coefficient of variation in percent."""
-        return 100 * self.std() / self.mean()
-
-
-STATISTICS: Final[dict[str, Callable[[Sample], Number]]] = {
-    "nOut": Sample.n,
-    "nmissOut": lambda sample: sample.missing,
-    "minOut": lambda sample: min(sample.values),
-    "maxOut": lambda sample: max(sample.values),
-    "sumOut": Sample.sum,
-    "meanOut": Sample.mean,
-    "stdOut": Sample.std,
-    "varOut": Sample.var,
-    "cssOut": Sample.css,
-    "ussOut": Sample.uss,
-    "stderrOut": Sample.stderr,
-    "cvOut": Sample.cv,
-}
-
-
-def _typed(statistic: Callable[[Sample], Number], type_: str) -> Callable[[Sample], Number | None]:
-    """Return the statistic as a value of the field; null when it does not exist."""
-    make = int if type_.startswith("int") else float
-
-    def value(sample: Sample) -> Number | None:
-        try:
-            result = make(statistic(sample))
-        except (ArithmeticError, ValueError):
-            # No observation, one where two are needed, a mean of zero, a double overflow.
-            return None
-        return result if math.isfinite(result) else None
-
+def _needed(value: Number | None) -> Number:
+    if value is None:
+        raise ValueError("no observations")
     return value
+
+
+def _sum(of: Summary) -> float:
+    if not of.n:
+        raise ValueError("no observations")
+    return of.total / (1 << of.scale)
+
+
+def _mean(of: Summary) -> float:
+    return of.total / (of.n << of.scale)
+
+
+def _css(of: Summary) -> float:
+    return of.spread() / (of.n << 2 * of.scale)
+
+
+def _uss(of: Summary) -> float:
+    if not of.n:
+        raise ValueError("no observations")
+    return of.squares / (1 << 2 * of.scale)
+
+
+def _var(of: Summary) -> float:
+    return of.spread() / (of.n * (of.n - 1) << 2 * of.scale)
+
+
+def _std(of: Summary) -> float:
+    return math.sqrt(_var(of))
+
+
+def _stderr(of: Summary) -> float:
+    return math.sqrt(of.spread() / (of.n * of.n * (of.n - 1) << 2 * of.scale))
+
+
+def _cv(of: Summary) -> float:
+    return 100 * _std(of) / _mean(of)
+
+
+STATISTICS: Final[dict[str, Callable[[Summary], Number]]] = {
+    "nOut": lambda of: of.n,
+    "nmissOut": lambda of: of.missing,
+    "minOut": lambda of: _needed(of.least),
+    "maxOut": lambda of: _needed(of.greatest),
+    "sumOut": _sum,
+    "meanOut": _mean,
+    "stdOut": _std,
+    "varOut": _var,
+    "cssOut": _css,
+    "ussOut": _uss,
+    "stderrOut": _stderr,
+    "cvOut": _cv,
+}
+"""By the name in the output map; each is rounded once, from exact sums (cvOut from rounded ones).
+
+Raises:
+    ArithmeticError or ValueError: the statistic does not exist.
+"""
+
+_SQUARES: Final = frozenset({"stdOut", "varOut", "cssOut", "ussOut", "stderrOut", "cvOut"})
+_ENDS: Final = frozenset({"minOut", "maxOut"})

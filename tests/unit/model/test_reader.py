@@ -208,8 +208,6 @@ def calculate(
                 "one()</function></functions></function-context>"), EDGE),
             "<function name=\"x\">: there is no function one()",
         ),
-        (xml(IN + calculate(algorithm="ROC"), EDGE), "algorithm 'ROC' is not supported; there is"),
-        (xml(IN + calculate(length="0"), EDGE), "windowLength is '0'; give a whole number from 1"),
         (xml(IN + calculate(length="²"), EDGE), "windowLength is '²'"),
         (xml(IN + calculate(input_="y"), EDGE), "input 'y' is no field of the window before it"),
         (xml(IN + calculate(input_="s"), EDGE), "input 's' is string; Summary takes numbers"),

@@ -283,7 +283,7 @@ def test_summary_beyond_the_largest_double_is_null() -> None:
     statistics(kernel, 1.7e308)
     found = statistics(kernel, 1.7e308)
     assert found["max"] == 1.7e308
-    assert (found["sum"], found["uss"], found["var"]) == (None, None, None)
+    assert (found["sum"], found["uss"], found["var"]) == (None, None, 0.0)
 
 
 def test_whole_numbers_add_up_exactly() -> None:

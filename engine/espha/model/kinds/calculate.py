@@ -1,130 +1,229 @@
-"""Calculate windows with the algorithm Summary."""
+"""Calculate windows: an algorithm over the last events, or over all."""
 
-from typing import Literal, NamedTuple, cast, get_args
+import math
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
 
 from lxml import etree
 
 from espha.model.kinds.base import Kind, Reading
+from espha.model.kinds.calculate_algorithms import ALGORITHMS, Algorithm, InputType, Parameter
 from espha.model.project import Field, Window
-from espha.model.schema import check_keys, check_passed_on, read_schema
+from espha.model.schema import check_passed_on, read_schema
 from espha.model.types import DOUBLES
 from espha.model.xml import only_child, properties
 
-Statistic = Literal[
-    "nOut", "nmissOut", "minOut", "maxOut", "sumOut", "meanOut",
-    "stdOut", "varOut", "cssOut", "ussOut", "stderrOut", "cvOut",
-]  # fmt: skip
+
+class Input(NamedTuple):
+    """What an algorithm looks at: the fields for one of its inputs, in order."""
+
+    name: str
+    fields: tuple[str, ...]
+
+
+class Setting(NamedTuple):
+    """A parameter and its value."""
+
+    name: str
+    value: int | float | str
 
 
 class Output(NamedTuple):
-    """A statistic and the field that it is written to."""
+    """A result and the field that it is written to."""
 
-    statistic: Statistic
+    result: str
     field: str
 
 
 class CalculateWindow(Window):
-    """Statistics of the field `input` over the last `window_length` events."""
+    """Runs an algorithm over its events.
+
+    Attributes:
+        inputs: in the order of the algorithm's.
+        settings: all parameters, with their defaults.
+        outputs: in the order of the XML.
+        upserts: rows of several events share keys, so they leave as P.
+    """
 
     kind: Literal["calculate"] = "calculate"
-    algorithm: Literal["Summary"]
-    input: str
-    window_length: int
+    algorithm: str
+    inputs: tuple[Input, ...]
+    settings: tuple[Setting, ...]
     outputs: tuple[Output, ...]
+    upserts: bool = False
 
 
-MAX_WINDOW_LENGTH = 100_000
-"""Each event computes over the whole window, so its length is what an event costs."""
-
-_STATISTICS = get_args(Statistic)
-_COUNTS = frozenset({"nOut", "nmissOut"})
-_COUNT_TYPES = frozenset({"int32", "int64", *DOUBLES})
-_INPUT_TYPES = _COUNT_TYPES
+_COUNTS: Final = frozenset({"int32", "int64", *DOUBLES})
+_FIELD_TYPES: Final[Mapping[InputType, frozenset[str]]] = {
+    "number": _COUNTS,
+    "label": frozenset({"string", *_COUNTS}),
+}
+_RESULT_TYPES: Final = {"count": _COUNTS, "number": DOUBLES}
 
 
 def _read(reading: Reading) -> CalculateWindow | None:
-    findings, element = reading.findings, reading.element
-    before = len(findings.problems)
-    if element.get("algorithm") != "Summary":
-        found = element.get("algorithm", "")
-        reading.refuse(f"algorithm {found!r} is not supported; there is Summary")
+    element = reading.element
+    before = len(reading.findings.problems)
+    name = element.get("algorithm", "")
+    algorithm = ALGORITHMS.get(name)
+    if algorithm is None:
+        known = ", ".join(ALGORITHMS)
+        reading.refuse(f"algorithm {name!r} is not supported; there are {known}")
         return None
-    fields = read_schema(element, findings)
-    length = _window_length(element, reading)
-    input_ = _input(element, reading)
-    outputs = _outputs(element, reading)
+    reader = _Reader(reading, name, algorithm)
+    fields = read_schema(element, reading.findings)
+    settings, inputs, outputs = reader.settings(), reader.inputs(), reader.outputs()
+    reader.check(settings, inputs)
     if fields is None:
         return None
-    _check_outputs(fields, outputs, reading)
-    written = {output.field for output in outputs}
-    check_keys(element, fields, reading.feed, findings)
-    passed_on = [field for field in fields if field.name not in written]
-    check_passed_on(element, passed_on, reading.feed, findings)
-    if len(findings.problems) > before:
+    reader.check_outputs(fields, outputs)
+    upserts = reader.check_keys(fields, outputs)
+    if len(reading.findings.problems) > before:
         return None
     return CalculateWindow(
         **reading.common,
         fields=fields,
-        algorithm="Summary",
-        input=input_,
-        window_length=length,
-        outputs=tuple(outputs),
+        algorithm=name,
+        inputs=inputs,
+        settings=settings,
+        outputs=outputs,
+        upserts=upserts,
     )
 
 
-def _map(element: etree._Element, tag: str, known: set[str], reading: Reading) -> dict[str, str]:
-    block = only_child(element, tag, reading.findings)
-    values = properties(block, reading.findings)
-    for name in sorted(set(values) - known):
-        there = ", ".join(sorted(known))
-        where = element if block is None else block
-        reading.findings.refuse(where, f"{name!r} is not known to Summary; there are {there}")
-    return {name: value for name, value in values.items() if name in known}
+class _Reader:
+    """Reads the maps of one window; problems go to the findings."""
+
+    def __init__(self, reading: Reading, name: str, algorithm: Algorithm) -> None:
+        self._reading = reading
+        self._name = name
+        self._algorithm = algorithm
+
+    def _map(self, tag: str, known: Mapping[str, object]) -> tuple[etree._Element, dict[str, str]]:
+        findings = self._reading.findings
+        block = only_child(self._reading.element, tag, findings)
+        values = properties(block, findings)
+        where = self._reading.element if block is None else block
+        for name in sorted(set(values) - set(known)):
+            there = ", ".join(known) or "none"
+            findings.refuse(where, f"{name!r} is not known to {self._name}; there are {there}")
+        return where, {name: value for name, value in values.items() if name in known}
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Read the parameters."""
+        known = self._algorithm.parameters
+        where, texts = self._map("parameters", known)
+        result = []
+        for name, parameter in known.items():
+            value = _value(parameter, texts[name]) if texts.get(name) else parameter.default
+            if value is None:
+                reason = f"{name} is {texts[name]!r}; give {_wanted(parameter)}"
+                self._reading.findings.refuse(where, reason)
+                value = parameter.default
+            result.append(Setting(name, value))
+        return tuple(result)
+
+    def inputs(self) -> tuple[Input, ...]:
+        """Read which fields the algorithm looks at."""
+        known = self._algorithm.inputs
+        where, texts = self._map("input-map", known)
+        types = {field.name: field.type for field in self._reading.feed}
+        result = []
+        for name, (type_, many) in known.items():
+            names = [part.strip() for part in texts.get(name, "").split(",") if part.strip()]
+            if not names:
+                self._refuse(where, f"the <input-map> needs the property {name}")
+            elif len(names) > 1 and not many:
+                self._refuse(where, f"{name} takes one field, not {len(names)}")
+            for field in names:
+                if field not in types:
+                    self._refuse(where, f"{name} {field!r} is no field of the window before it")
+                elif types[field] not in _FIELD_TYPES[type_]:
+                    takes = "numbers" if type_ == "number" else "strings and numbers"
+                    reason = f"{name} {field!r} is {types[field]}; {self._name} takes {takes}"
+                    self._refuse(where, reason)
+            result.append(Input(name, tuple(names)))
+        return tuple(result)
+
+    def outputs(self) -> tuple[Output, ...]:
+        """Read which results go where."""
+        where, texts = self._map("output-map", self._algorithm.results)
+        if not texts:
+            self._refuse(where, "the <output-map> needs at least one statistic")
+        return tuple([Output(result, field) for result, field in texts.items()])
+
+    def check(self, settings: tuple[Setting, ...], inputs: tuple[Input, ...]) -> None:
+        """Refuse what does not go together."""
+        values = {setting.name: setting.value for setting in settings}
+        counts = {each.name: len(each.fields) for each in inputs}
+        reason = self._algorithm.check(values, counts)
+        if reason:
+            self._reading.refuse(reason)
+
+    def check_outputs(self, fields: tuple[Field, ...], outputs: tuple[Output, ...]) -> None:
+        """Refuse results that do not fit where they go, and fields that come from nowhere."""
+        by_name = {field.name: field for field in fields}
+        seen: set[str] = set()
+        for result, name in outputs:
+            field = by_name.get(name)
+            types = _RESULT_TYPES[self._algorithm.results[result]]
+            tells_apart = result == self._algorithm.rows_by
+            if field is None:
+                self._reading.refuse(f"{result} goes to {name!r}, which is not in the schema")
+            elif field.key and not tells_apart:
+                self._reading.refuse(f"{result} goes to {name!r}, which is a key")
+            elif field.type not in types:
+                wanted = " or ".join(sorted(types))
+                reason = f"{result} goes to {name!r}, which is {field.type}, not {wanted}"
+                self._reading.refuse(reason)
+            if name in seen:
+                self._reading.refuse(f"two statistics go to {name!r}")
+            seen.add(name)
+        passed_on = [field for field in fields if field.name not in seen]
+        reading = self._reading
+        check_passed_on(reading.element, passed_on, reading.feed, reading.findings)
+
+    def check_keys(self, fields: tuple[Field, ...], outputs: tuple[Output, ...]) -> bool:
+        """Refuse keys that do not tell the rows apart; return whether events share rows."""
+        keys = {field.name for field in fields if field.key}
+        incoming = {field.name for field in self._reading.feed if field.key}
+        apart = {field for result, field in outputs if result == self._algorithm.rows_by}
+        wanted = ", ".join(sorted(incoming | apart))
+        if self._algorithm.rows_by and not keys & apart:
+            result = self._algorithm.rows_by
+            self._reading.refuse(f"{self._name} gives several rows; make a key of {result}")
+        elif keys - apart and keys - apart != incoming:
+            found = ", ".join(sorted(keys))
+            self._reading.refuse(f"the key is {found}; it must be that of the input, {wanted}")
+        return not keys - apart
+
+    def _refuse(self, element: etree._Element, reason: str) -> None:
+        self._reading.findings.refuse(element, reason)
 
 
-def _window_length(element: etree._Element, reading: Reading) -> int:
-    text = _map(element, "parameters", {"windowLength"}, reading).get("windowLength", "")
-    if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MAX_WINDOW_LENGTH:
-        return int(text)
-    reading.refuse(f"windowLength is {text!r}; give a whole number from 1 to {MAX_WINDOW_LENGTH}")
-    return 0
+def _value(parameter: Parameter, text: str) -> int | float | str | None:
+    if parameter.choices:
+        return next((word for word in parameter.choices if word.lower() == text.lower()), None)
+    if isinstance(parameter.default, str):
+        return text
+    if isinstance(parameter.default, int):
+        sign = text.removeprefix("-")
+        if not (sign.isascii() and sign.isdigit() and len(sign) < 10):
+            return None
+        number: int | float = int(text)
+    else:
+        try:
+            number = float(text) if text.isascii() and "_" not in text else math.nan
+        except ValueError:
+            return None
+    return number if parameter.low <= number <= parameter.high else None
 
 
-def _input(element: etree._Element, reading: Reading) -> str:
-    name = _map(element, "input-map", {"input"}, reading).get("input", "")
-    types = {field.name: field.type for field in reading.feed}
-    if not name:
-        reading.refuse("the <input-map> needs the property input")
-    elif name not in types:
-        reading.refuse(f"input {name!r} is no field of the window before it")
-    elif types[name] not in _INPUT_TYPES:
-        reading.refuse(f"input {name!r} is {types[name]}; Summary takes numbers")
-    return name
-
-
-def _outputs(element: etree._Element, reading: Reading) -> list[Output]:
-    values = _map(element, "output-map", set(_STATISTICS), reading)
-    if not values:
-        reading.refuse("the <output-map> needs at least one statistic")
-    return [Output(cast(Statistic, statistic), name) for statistic, name in values.items()]
-
-
-def _check_outputs(fields: tuple[Field, ...], outputs: list[Output], reading: Reading) -> None:
-    by_name = {field.name: field for field in fields}
-    seen: set[str] = set()
-    for statistic, name in outputs:
-        field = by_name.get(name)
-        types = _COUNT_TYPES if statistic in _COUNTS else DOUBLES
-        if field is None:
-            reading.refuse(f"{statistic} goes to {name!r}, which is not in the schema")
-        elif field.key:
-            reading.refuse(f"{statistic} goes to {name!r}, which is a key")
-        elif field.type not in types:
-            wanted = " or ".join(sorted(types))
-            reading.refuse(f"{statistic} goes to {name!r}, which is {field.type}, not {wanted}")
-        if name in seen:
-            reading.refuse(f"two statistics go to {name!r}")
-        seen.add(name)
+def _wanted(parameter: Parameter) -> str:
+    if parameter.choices:
+        return " or ".join(parameter.choices)
+    kind = "a whole number" if isinstance(parameter.default, int) else "a number"
+    return f"{kind} from {parameter.low:g} to {parameter.high:g}"
 
 
 KIND = Kind(

@@ -1,0 +1,106 @@
+"""Calculate windows: one algorithm over the events of a window."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from espha.model.kinds.calculate import CalculateWindow
+from espha.model.project import Field
+from espha.windows.calculate_bins import Histogram, Roc
+from espha.windows.calculate_change import ChangeDetection, Mrr
+from espha.windows.calculate_fit import DistributionFitting, FitStat
+from espha.windows.calculate_pairs import Correlation, LagMonitor, SegmentedCorrelation
+from espha.windows.events import Event, Value
+from espha.windows.stage import Moment, Stage, Unit, places
+from espha.windows.summary import Summary
+
+Number = int | float
+Settings = Mapping[str, int | float | str]
+
+
+class Algorithm(Protocol):
+    """What computes results; made of its settings and the names of the results wanted."""
+
+    def observe(self, values: tuple[Any, ...]) -> Sequence[Sequence[Number | None]]:
+        """Take the values of the inputs; return rows of results, None where there is none."""
+        ...
+
+    def state(self) -> Any:
+        """Return a copy of the state, as plain picklable data."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Become what the algorithm was when `state()` returned `state`."""
+        ...
+
+
+ALGORITHMS: Final[Mapping[str, Callable[[Any, Sequence[str]], Algorithm]]] = {
+    "Summary": Summary,
+    "Correlation": Correlation,
+    "SegmentedCorrelation": SegmentedCorrelation,
+    "FitStat": FitStat,
+    "MRR": Mrr,
+    "Histogram": Histogram,
+    "ROC": Roc,
+    "ChangeDetection": ChangeDetection,
+    "DistributionFitting": DistributionFitting,
+    "LagMonitor": LagMonitor,
+}
+
+
+def stages(window: CalculateWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
+    """Return the stages of a calculate window."""
+    return [Calculate(window, feeds[0])]
+
+
+class Calculate:
+    """Gives the algorithm each new row; deletes and old rows are no observations."""
+
+    def __init__(self, window: CalculateWindow, feed: tuple[Field, ...]) -> None:
+        names = [name for input_ in window.inputs for name in input_.fields]
+        self._inputs = places(names, feed)
+        wanted = {output.field: output.result for output in window.outputs}
+        width, sources = len(feed), []
+        results: list[str] = []
+        self._makes: list[Callable[[Number], Number]] = []
+        for field in window.fields:
+            if field.name in wanted:
+                sources.append(width + len(results))
+                results.append(wanted[field.name])
+                self._makes.append(int if field.type.startswith("int") else float)
+            else:
+                sources += places([field.name], feed)
+        # Most often the results are appended to the fields of the input as they are.
+        self._appended = sources == list(range(width + len(results)))
+        self._sources = sources
+        self._opcode = "P" if window.upserts else ""
+        settings = {setting.name: setting.value for setting in window.settings}
+        self._algorithm = ALGORITHMS[window.algorithm](settings, results)
+
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Return a unit for each row of results."""
+        event = unit[0]
+        if event.opcode in {"D", "SD"}:
+            return ()
+        row = event.values
+        rows = self._algorithm.observe(tuple([row[place] for place in self._inputs]))
+        opcode = self._opcode or event.opcode
+        return [(Event(opcode, event.flags, self._row(row, results)),) for results in rows]
+
+    def _row(self, row: tuple[Value, ...], results: Sequence[Number | None]) -> tuple[Value, ...]:
+        values = row + tuple(
+            [
+                # An infinite result is one that does not exist.
+                None if result is None or not math.isfinite(result) else make(result)
+                for make, result in zip(self._makes, results, strict=True)
+            ]
+        )
+        return values if self._appended else tuple([values[place] for place in self._sources])
+
+    def state(self) -> Any:
+        """Return the algorithm's state."""
+        return self._algorithm.state()
+
+    def restore(self, state: Any) -> None:
+        """Take over the algorithm's state."""
+        self._algorithm.restore(state)
