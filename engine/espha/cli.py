@@ -93,6 +93,21 @@ def run_model(
     raise typer.Exit(run_wish(wish, Console(stderr=True)))
 
 
+@app.command()
+def graph(
+    model: ModelArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.svg", help="By default beside the model"),
+    ] = None,
+    settings: SetOption = None,
+) -> None:
+    """Draw the windows and edges of a model, as SVG."""
+    from espha.offline.command import graph as draw
+
+    raise typer.Exit(draw(model, settings or (), output, _say))
+
+
 @app.command(context_settings={"ignore_unknown_options": True})
 def supervise(
     child: Annotated[list[str], typer.Argument(help="An espha command, or a program by its path")],

@@ -15,6 +15,7 @@ from espha.offline.clock import Clock, SystemClock
 from espha.offline.connectors import Connectors
 from espha.offline.engines import Engine, KernelEngine
 from espha.offline.feeds import FileFeed
+from espha.offline.graph import svg
 from espha.offline.options import (
     InputOption,
     TraceOption,
@@ -101,6 +102,31 @@ def check(model: Path, settings: Sequence[str], out: Say, err: Say) -> int:
     for path, window in project.windows.items():
         fields = ", ".join(f"{f.name}{'*' if f.key else ''}:{f.type}" for f in window.fields)
         out(f"{path}  {window.kind}  {window.index}  {fields}")
+    return DONE
+
+
+def graph(model: Path, settings: Sequence[str], output: Path | None, err: Say) -> int:
+    """Write a picture of a model, as SVG.
+
+    Args:
+        model: the XML.
+        settings: `NAME=VALUE` for tokens.
+        output: where to; None: beside the model, with the ending `.svg`.
+        err: is told what is wrong.
+    """
+    try:
+        project = load(model, settings, err, checking=True)
+    except UsageError as error:
+        err(str(error))
+        return REFUSED
+    if project is None:
+        return REFUSED
+    file = model.with_suffix(".svg") if output is None else output
+    try:
+        file.write_bytes(svg(project))
+    except OSError as error:
+        err(f"{file}: {error.strerror}")
+        return TROUBLE
     return DONE
 
 
