@@ -146,7 +146,9 @@ def calculate(
         ("<project>" + " " * 2_100_000 + "</project>", "at most 2097152 are read"),
         ('<!DOCTYPE project [<!ENTITY a "x">]><project name="p"/>', "DOCTYPE is not accepted"),
         ('<!DOCTYPE project SYSTEM "file:///etc/passwd"><project/>', "DOCTYPE is not accepted"),
-        (xml(IN + "<window-join name='out'/>", EDGE), 'line 4: <window-join name="out">: this win'),
+        (xml(IN + "<window-none name='out'/>", EDGE), 'line 4: <window-none name="out">: this win'),
+        (xml(IN + "<window-train name='out'/>", EDGE), "models are not trained here"),
+        (xml(IN + "<window-procedural name='out'/>", EDGE), "DS2, MAS modules and C++ plugins"),
         (xml(COPY), 'line 1: <project name="p">: the project has no source window'),
         (xml(IN + COPY), 'line 4: <window-copy name="out">: no edge leads into this window'),
         (xml(IN, '<edge source="in" target="x"/>'), "there is no window 'x' in query 'q'"),
@@ -265,7 +267,7 @@ def test_a_chain_of_windows_may_be_long() -> None:
 
 
 def test_all_problems_are_told_at_once() -> None:
-    windows = source("id*:int65") + '<window-join name="j"/>' + COPY
+    windows = source("id*:int65") + '<window-none name="j"/>' + COPY
     found = problems(xml(windows, EDGE + '<edge source="in" target="nobody"/>'))
     assert [problem.split(":")[0] for problem in found] == ["line 3", "line 4", "line 6"]
 
