@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from espha.model.contexts import Frame, Scope, field_maker
 from espha.model.contexts.catalog import Run
-from espha.model.contexts.documents import json_elements, xml_elements
+from espha.model.contexts.documents import json_elements, select
 from espha.model.contexts.regexes import all_matches
 from espha.model.contexts.values import MAX_TEXT, text, truth
 from espha.model.kinds.functional import OPCODE, EventLoop, FunctionalWindow
@@ -213,7 +213,7 @@ class _Way:
 def _finder(loop: EventLoop, use: Run) -> Callable[[Frame], Sequence[Any]]:
     find = loop.find
     if loop.kind == "xml":
-        return lambda frame: xml_elements(use(frame), find)
+        return lambda frame: select(use(frame), find)
     if loop.kind == "json":
         return lambda frame: json_elements(use(frame), find)
 

@@ -1,9 +1,9 @@
 """How functions are described, and what they take.
 
 What a function takes is written with one letter for each argument: `a` any value, `s` a text,
-`n` a number, `i` a whole number, `b` a condition, `p` a regular expression, `j` a path into JSON,
-`x` an XPath, `f` a time format. `?` stands behind the first argument that may be missing, and all
-behind it may be missing too; `*` at the end means that the last argument can come more than once.
+`n` a number, `i` a whole number, `p` a regular expression, `j` a path into JSON, `x` an XPath,
+`f` a time format. `?` stands before the arguments that may be missing; `*` at the end means that
+the last argument can come more than once.
 """
 
 from collections.abc import Callable

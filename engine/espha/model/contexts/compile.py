@@ -9,7 +9,7 @@ from espha.model.contexts.catalog import Function, Run
 from espha.model.contexts.errors import ContextError
 from espha.model.contexts.frame import Frame
 from espha.model.contexts.parse import Call, FieldName, Literal, Node, PropertyName
-from espha.model.contexts.values import integer, number, text, truth
+from espha.model.contexts.values import integer, number, text
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     **booleans.FUNCTIONS,
@@ -25,7 +25,6 @@ _COERCIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "s": text,
     "n": number,
     "i": integer,
-    "b": truth,
     "p": text,
     "j": text,
     "x": text,

@@ -110,7 +110,8 @@ def _json(source: Any, path: str = "") -> Any:
         return None
 
 
-def _array(source: Any, path: str = "") -> list[Any]:
+def json_elements(source: Any, path: str = "") -> list[Any]:
+    """Return the elements of the array at `path`; anything else is one element, null none."""
     found = _json(source, path)
     if found is None:
         return []
@@ -118,12 +119,7 @@ def _array(source: Any, path: str = "") -> list[Any]:
 
 
 def _array_text(source: Any, path: str = "", separator: str = ",") -> str:
-    return bounded(separator.join([text(part) or "" for part in _array(source, path)]))
-
-
-def json_elements(source: Any, path: str) -> Sequence[Any]:
-    """Return the elements of the array at `path`; anything else is one element, null none."""
-    return _array(source, path)
+    return bounded(separator.join([text(part) or "" for part in json_elements(source, path)]))
 
 
 @lru_cache(maxsize=1_000)
@@ -186,11 +182,6 @@ def _xml(source: Any, path: str = ".") -> Any:
     return found[0] if found else None
 
 
-def xml_elements(source: Any, path: str) -> Sequence[Any]:
-    """Return what an XPath finds, for a loop."""
-    return select(source, path)
-
-
 def as_list(source: Any, delimiter: str = ",") -> Sequence[Any]:
     """Return the parts of a list property, an array, or a text with delimiters."""
     if isinstance(source, tuple | list):
@@ -251,7 +242,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "json": Function("a?j", _json),
     "jsonArray": Function("a?js", _array_text),
     "jsonarray": Function("a?js", _array_text),
-    "jsonArraySize": Function("a?j", lambda source, path="": len(_array(source, path))),
+    "jsonArraySize": Function("a?j", lambda source, path="": len(json_elements(source, path))),
     "xpath": Function("ax?s", _xpath),
     "xml": Function("a?x", _xml),
     "listItem": Function("ai?s", _list_item),

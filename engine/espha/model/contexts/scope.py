@@ -74,7 +74,7 @@ class Scope:
         """
         if self.size >= MAX_STEPS:
             raise ContextError(f"more than {MAX_STEPS} functions and properties")
-        run = made(step, compile_node(parse(step.text), self.names))
+        run = _made(step, compile_node(parse(step.text), self.names))
         places = self.names.results if step.kind == "function" else self.names.properties
         # A name that is used again is a new value: what stands before keeps the old one.
         places[step.name] = self.size
@@ -96,7 +96,7 @@ class Scope:
             slots[slot] = run(frame)
 
 
-def made(step: Step, run: Run) -> Run:
+def _made(step: Step, run: Run) -> Run:
     """Return what makes a property of what its function gives."""
     outer, inner = step.outer, step.inner
     makers: dict[str, Run] = {
