@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from espha.model.project import Field, Window
 from espha.windows import (
+    aggregate,
     calculate,
     compute,
     copy,
@@ -48,7 +49,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
 }
 """What makes the stages of each kind of window."""
 
-OWN_ROWS: Final[frozenset[str]] = frozenset({"join", "notification"})
+OWN_ROWS: Final[frozenset[str]] = frozenset({"aggregate", "join", "notification"})
 """Kinds that keep their rows themselves, in another way than by an index over what leaves."""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from espha.model.kinds import (
+    aggregate,
     calculate,
     compute,
     copy,
@@ -36,6 +37,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         copy.KIND,
         functional.KIND,
         calculate.KIND,
+        aggregate.KIND,
         join.KIND,
         union.KIND,
         geofence.KIND,
