@@ -185,7 +185,7 @@ class _Way:
             return self._event(frame)
         elements = self._elements(frame)
         if len(elements) > MAX_EVENTS:
-            raise BadRecord(f"a loop finds {len(elements)} things; at most {MAX_EVENTS} are taken")
+            raise BadRecord(f"a loop finds more than {MAX_EVENTS} things")
         result: list[Event] = []
         for element in elements:
             frame.slots[self._slot] = element
@@ -221,7 +221,7 @@ def _finder(loop: EventLoop, use: Run) -> Callable[[Frame], Sequence[Any]]:
         subject = text(use(frame))
         if subject is None or len(subject) > MAX_TEXT:
             return ()
-        return all_matches(find, subject)
+        return all_matches(find, subject, MAX_EVENTS + 1)
 
     return matches
 

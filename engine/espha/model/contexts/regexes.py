@@ -5,6 +5,7 @@ look-around and no references to groups inside an expression.
 """
 
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
@@ -122,8 +123,11 @@ def _split(pattern: str, subject: str) -> list[str]:
     return [*parts, subject[start:]]
 
 
-def all_matches(pattern: str, subject: str) -> list[str]:
-    """Return the first group of each match, or the match when there are no groups."""
+def all_matches(pattern: str, subject: str, most: int) -> list[str]:
+    """Return the first group of each match, or the match when there are no groups.
+
+    The search ends after `most` matches.
+    """
     expression = compiled(pattern)
     group = 1 if expression.groups else 0
-    return [match.group(group) or "" for match in expression.finditer(subject)]
+    return [match.group(group) or "" for match in islice(expression.finditer(subject), most)]
