@@ -54,13 +54,16 @@ def _properties(words: list[str]) -> dict[str, str]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    r"""Read `name=value,name=value`; a comma in a value is written `\,` or within quotes."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = ",", True, ""
-    pairs = {}
-    for part in lexer:
-        name, equals, value = part.partition("=")
-        if not equals:
+    """Read `name=value,name=value`; a part without `=` goes on with the value before it."""
+    pairs: dict[str, str] = {}
+    name = ""
+    for part in text.split(","):
+        start, equals, value = part.partition("=")
+        if equals:
+            name = start.strip()
+            pairs[name] = value
+        elif name:
+            pairs[name] += f",{part}"
+        else:
             raise ValueError(f"{part[:60]!r} is not name=value")
-        pairs[name.strip()] = value
     return pairs

@@ -201,6 +201,7 @@ def _entries(group: etree._Element, findings: Findings) -> tuple[tuple[str, Conn
         state = element.get("state", "running").strip().lower()
         if state not in STATES:
             findings.refuse(element, f"state {state!r} is not known; use {', '.join(STATES)}")
+            continue
         result.append((element.get("connector", ""), cast(ConnectorState, state)))
     return tuple(result)
 
