@@ -93,9 +93,10 @@ class Matching:
         ]
         interests, bound = compile_events(given, window.initialize)
         ports = {event.name: frozenset(event.ports) for event in pattern.events}
-        matchers = {name: _matcher(ports[name], one) for name, one in interests.items()}
+        names = {field.name: place for place, field in enumerate(bound)}
+        matchers = {name: _matcher(ports[name], one, names) for name, one in interests.items()}
         self._languages = [interest.language for interest in interests.values()]
-        self._tree = Tree(parse_logic(pattern.logic, list(matchers)), matchers)
+        self._tree = Tree(parse_logic(pattern.logic, list(matchers)), matchers, len(names))
         self._index = {
             port: places(pattern.index, feeds[port]) for each in ports.values() for port in each
         }
@@ -139,7 +140,9 @@ class Matching:
             rows += self.lapse(self._now, at.clock)
         for instance in list(self._instances.get(key, {}).values()):
             offer = Offer(instance, at.port, row, time, at.clock)
-            self._settle(instance, self._tree.root.take(offer), at.clock, rows)
+            status = self._tree.root.take(offer)
+            if offer.moved:
+                self._settle(instance, status, at.clock, rows)
         instance = Instance(self._opened, key, self._tree)
         offer = Offer(instance, at.port, row, time, at.clock)
         self._tree.root.start(offer)
@@ -219,29 +222,47 @@ def _time(name: str, fields: Sequence[Field]) -> tuple[int, int]:
     return place, _MICROS[fields[place].type]
 
 
-def _matcher(ports: frozenset[int], interest: Interest) -> Matcher:
-    """Return what tells whether an event is the one, and binds names when it is."""
-    run, binds, names = interest.condition.run, interest.binds, interest.names
+def _matcher(ports: frozenset[int], interest: Interest, names: dict[str, int]) -> Matcher:
+    """Return what tells whether an event is the one, and binds names when it is.
+
+    Args:
+        ports: the inputs that the event comes from.
+        interest: its expression, which sees the bound names behind the fields.
+        names: where in `Instance.bound` each bound name stands.
+    """
+    run = interest.condition.run
+    seen = [names[name] for name in interest.names]
+    # Most often an expression sees all bound names.
+    sees_all = seen == list(range(len(names)))
+    binds = [(interest.names.index(name), value.run) for name, value in interest.binds]
+
+    def bind(row: Row, bound: Row, clock: int) -> Row:
+        for place, value in binds:
+            if bound[place] is None:
+                found = value(Event("I", "N", row + bound), clock)
+                bound = (*bound[:place], found, *bound[place + 1 :])
+        return bound
 
     def matches(offer: Offer) -> bool:
         if offer.port not in ports:
             return False
-        bound = offer.instance.bound
+        instance, row = offer.instance, offer.row
+        before = bound = (
+            instance.bound if sees_all else tuple([instance.bound[place] for place in seen])
+        )
         try:
-            if names:
-                values = {name: bound.get(name) for name in names}
-                for name, value in binds:
-                    if values[name] is None:
-                        row = offer.row + tuple(values.values())
-                        values[name] = value.run(Event("I", "N", row), offer.clock)
-                row = offer.row + tuple(values.values())
-                if not run(Event("I", "N", row), offer.clock):
-                    return False
-                bound.update({name: value for name, value in values.items() if value is not None})
-                return True
-            return bool(run(Event("I", "N", offer.row), offer.clock))
+            if binds and None in bound:
+                bound = bind(row, bound, offer.clock)
+            if not run(Event("I", "N", row + bound), offer.clock):
+                return False
         except BadRecord:
             return False  # an expression that takes too many steps is not true
+        if bound is not before:
+            values = list(instance.bound)
+            for place, value in zip(seen, bound, strict=True):
+                values[place] = value
+            instance.bound = tuple(values)
+        return True
 
     return matches
 
@@ -279,14 +300,15 @@ class _Outputs:
         self, output: PatternOutput, fields: tuple[Field, ...], field: Field
     ) -> Callable[[Row, Instance, int], Value]:
         names = bound_fields(fields, self._bound) if output.expression else ()
+        seen = [place for place, field in enumerate(self._bound) if field in names]
         language = Language((*fields, *names), self._initialize)
         expression = language.compile(output.expression or f"`{output.field}`")
         convert, run = converter(expression.kind, field.type), expression.run
         self.languages.append(language)
 
         def compute(row: Row, instance: Instance, clock: int) -> Value:
-            if names:
-                row += tuple([instance.bound.get(name.name) for name in names])
+            if seen:
+                row += tuple([instance.bound[place] for place in seen])
             try:
                 value: Value = convert(run(Event("I", "N", row), clock))
             except BadRecord:

@@ -36,7 +36,8 @@ class Instance:
     Attributes:
         number: from 0, in the order of opening; the older instance gets an event first.
         key: values of the index fields.
-        bound: values of the names that expressions have bound.
+        bound: values of the names that expressions bind, in the order of the pattern's; None: not
+            bound yet.
         rows: the event taken for each event of interest; None: none yet.
         status: state of each node; None: its turn has not come.
         since: when the limit of each node began; None: it has not.
@@ -47,7 +48,7 @@ class Instance:
 
     def __init__(self, number: int, key: Row, tree: "Tree") -> None:
         self.number, self.key = number, key
-        self.bound: dict[str, Value] = {}
+        self.bound: Row = (None,) * tree.names
         self.rows: list[Row | None] = [None] * tree.events
         self.status: list[int | None] = [None] * tree.nodes
         self.since: list[int | None] = [None] * tree.nodes
@@ -56,12 +57,11 @@ class Instance:
     def state(self) -> Any:
         """Return everything, as plain data."""
         lists: list[list[Any]] = [self.rows, self.status, self.since, self.count]
-        return (self.number, self.key, tuple(self.bound.items()), *[tuple(each) for each in lists])
+        return (self.number, self.key, self.bound, *[tuple(each) for each in lists])
 
     def restore(self, state: Any) -> None:
         """Become the instance that returned `state`."""
-        self.number, self.key, bound, *lists = state
-        self.bound = dict(bound)
+        self.number, self.key, self.bound, *lists = state
         self.rows, self.status, self.since, self.count = map(list, lists)
 
 
@@ -74,14 +74,15 @@ class Offer:
         time: microseconds.
         clock: milliseconds, for expressions that ask for the time.
         taken: whether an event of interest took it.
+        moved: whether anything in the instance has changed that a limit could depend on.
     """
 
-    __slots__ = ("clock", "instance", "port", "row", "taken", "time")
+    __slots__ = ("clock", "instance", "moved", "port", "row", "taken", "time")
 
     def __init__(self, instance: Instance, port: int, row: Row, time: int, clock: int = 0) -> None:
         self.instance, self.port, self.row = instance, port, row
         self.time, self.clock = time, clock
-        self.taken = False
+        self.taken = self.moved = False
 
 
 class Node:
@@ -93,6 +94,7 @@ class Node:
     def start(self, offer: Offer) -> None:
         """Begin: the node's turn has come."""
         instance = offer.instance
+        offer.moved = True
         status = self._start(offer)
         instance.status[self.place] = status
         if self.limit is not None and status >= HOLDING:
@@ -106,7 +108,9 @@ class Node:
         if offer.taken and self.limit is not None and instance.since[self.place] is None:
             instance.since[self.place] = offer.time
         offer.taken |= before
-        instance.status[self.place] = status
+        if instance.status[self.place] != status:
+            instance.status[self.place] = status
+            offer.moved = True
         return status
 
     def lapse(self, offer: Offer) -> int | None:
@@ -211,12 +215,12 @@ class FollowedBy(Node):
         return self._status(offer)
 
     def _take(self, offer: Offer) -> int:
-        return self._walk(offer, lambda part: part.take(offer))
+        return self._walk(offer, lapse=False)
 
     def _lapse(self, offer: Offer) -> int:
-        return self._walk(offer, lambda part: part.lapse(offer))
+        return self._walk(offer, lapse=True)
 
-    def _walk(self, offer: Offer, step: Callable[[Node], int | None]) -> int:
+    def _walk(self, offer: Offer, *, lapse: bool) -> int:
         instance, place = offer.instance, offer.instance.count[self.place]
         while place < len(self.parts) and not offer.taken:
             part = self.parts[place]
@@ -224,12 +228,12 @@ class FollowedBy(Node):
                 part.start(offer)
             status = instance.status[part.place]
             if status != DONE:
-                status = step(part)
+                status = part.lapse(offer) if lapse else part.take(offer)
             if status == FAILED:
                 return FAILED
             if status == PENDING:
                 self._turn_back(instance, place + 1)
-                break
+                return PENDING
             place += 1
             self._pass(instance, place if status == DONE else place - 1, offer.taken)
         return self._status(offer)
@@ -245,8 +249,9 @@ class FollowedBy(Node):
     def _turn_back(self, instance: Instance, place: int) -> None:
         """Forget the turns from `place` on: an `or` before them has lost what let them begin."""
         for part in self.parts[place:]:
-            if instance.status[part.place] is not None:
-                part.reset(instance)
+            if instance.status[part.place] is None:
+                return
+            part.reset(instance)
 
     def _status(self, offer: Offer) -> int:
         """Return the worst state of what is not behind us, after its turn has come."""
@@ -343,13 +348,15 @@ class Tree:
         nodes: how many nodes there are.
         events: how many events of interest there are.
         limited: whether any node has a time limit.
+        names: how many names expressions bind.
     """
 
-    def __init__(self, logic: Logic, matchers: dict[str, Matcher]) -> None:
+    def __init__(self, logic: Logic, matchers: dict[str, Matcher], names: int = 0) -> None:
         self._matchers = matchers
         self._order = list(matchers)
         self.nodes = 0
         self.events = len(matchers)
+        self.names = names
         self.limited = False
         self.root = self._build(logic, limited=False)
 
