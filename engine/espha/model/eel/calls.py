@@ -9,7 +9,15 @@ from espha.model.eel import dates
 from espha.model.eel.closures import Row, Run, Typed, applied, built, constant
 from espha.model.eel.errors import ExpressionError, listed
 from espha.model.eel.expressions import Expressions
-from espha.model.eel.functions import CASTS, FUNCTIONS, NAMES_OF_KINDS, REFUSED, Function
+from espha.model.eel.functions import (
+    CASTS,
+    FUNCTIONS,
+    NAMES_OF_KINDS,
+    REFUSED,
+    Cost,
+    Function,
+    by_length,
+)
 from espha.model.eel.kinds import NUMBERS, SCALARS, WHOLE, Kind, common
 from espha.model.eel.patterns import PatternError, pattern
 from espha.model.eel.regexes import METHODS
@@ -85,8 +93,13 @@ class Calls(Expressions):
         elif kind == "common":
             kind = common(value.kind for value in values)
             values = [self.cast(value, kind, node) for value in values]
-        run = applied(function.apply, [value.run for value in values], nulls=function.nulls)
+        apply = self.counted(function.apply, self._cost_of(function))
+        run = applied(apply, [value.run for value in values], nulls=function.nulls)
         return built(kind, values, run)
+
+    def _cost_of(self, function: Function) -> Cost | None:
+        on_text = self.scope.counts and function.takes[0] == "s"
+        return function.cost or (by_length if on_text else None)
 
     def _fitting(self, letter: str, value: Typed, part: Node, call: Node) -> Typed:
         """Check an argument; a stamp becomes the date that the function wants."""

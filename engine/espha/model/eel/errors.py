@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-MAX_LENGTH: Final = 20_000
+MAX_LENGTH: Final = 30_000
 """Longest expression, in characters."""
 MAX_HEIGHT: Final = 100
 """Highest tree. It is walked by recursion; this keeps it far away from Python's limit."""

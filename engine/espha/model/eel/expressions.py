@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from espha.model.eel import numbers, texts
 from espha.model.eel.closures import (
+    Apply,
     Typed,
     applied,
     bounded,
@@ -153,10 +154,25 @@ class Expressions:
         return self._joined([self.cast(operand, "string", part) for operand, part in pairs])
 
     def _joined(self, operands: list[Typed]) -> Typed:
-        run = applied(
-            lambda *values: texts.bounded("".join(values)), [o.run for o in operands], nulls=False
-        )
+        def join(*values: str) -> str | None:
+            return texts.bounded("".join(values))
+
+        apply = self.counted(join, _by_all if self.scope.counts else None)
+        run = applied(apply, [operand.run for operand in operands], nulls=False)
         return built("string", operands, run)
+
+    def counted(self, apply: Apply, cost: Callable[..., int] | None) -> Apply:
+        """Return the function, which takes steps when it has a cost."""
+        if cost is None:
+            return apply
+        self.scope.needs.add("context")
+        spend = self.scope.context.spend
+
+        def counted(*values: Any) -> Any:
+            spend(cost(*values))
+            return apply(*values)
+
+        return counted
 
     def _compare(self, node: Node) -> Typed:
         left, right = (self.typed(part) for part in node.parts)
@@ -231,6 +247,10 @@ def _null_test(value: Typed, word: str) -> Typed:
 
 def _lowered(value: Typed) -> Typed:
     return built("string", [value], mapped(str.lower, value.run))
+
+
+def _by_all(*values: str) -> int:
+    return sum(map(len, values)) // 1000
 
 
 def _logical(by: int, operands: list[Typed]) -> Typed:

@@ -11,6 +11,9 @@ from typing import Any, Final
 
 from espha.model.eel import dates, numbers, texts
 
+Cost = Callable[..., int]
+"""How many steps a function takes for certain values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -24,6 +27,8 @@ class Function:
         needed: how many arguments must be there.
         more: whether the last may be repeated.
         nulls: whether it sees nulls; else a null makes the result null.
+        cost: how many steps it takes, for those whose work grows with the values. None: not
+            worth counting.
     """
 
     takes: str
@@ -32,10 +37,31 @@ class Function:
     needed: int
     more: bool = False
     nulls: bool = False
+    cost: Cost | None = None
 
 
-def _one(takes: str, gives: str, apply: Callable[..., Any], *, nulls: bool = False) -> Function:
-    return Function(takes, gives, apply, len(takes), nulls=nulls)
+def _one(
+    takes: str,
+    gives: str,
+    apply: Callable[..., Any],
+    *,
+    nulls: bool = False,
+    cost: Cost | None = None,
+) -> Function:
+    return Function(takes, gives, apply, len(takes), nulls=nulls, cost=cost)
+
+
+def by_length(*values: Any) -> int:
+    """Return the steps of a function that goes through its first argument."""
+    return len(values[0]) // 1000 if isinstance(values[0], str) else 0
+
+
+def _by_character(*values: Any) -> int:
+    return 1 + len(values[0]) // 100
+
+
+def _by_product(one: str, two: str) -> int:
+    return 1 + len(one) * len(two) // 50
 
 
 def _number(function: Callable[[float], float]) -> Function:
@@ -49,6 +75,7 @@ def _part(name: str) -> Function:
 _ROUND: Final = Function("nn", "same", numbers.round_half_away, 1)
 _UPPER: Final = _one("s", "string", lambda text: texts.bounded(text.upper()))
 _LOWER: Final = _one("s", "string", lambda text: texts.bounded(text.lower()))
+_REPLACE: Final = Function("sssn", "string", texts.replace, 3, cost=_by_character)
 _LENGTH: Final = _one("s", "int", len)
 _POWER: Final = _one("nn", "double", numbers.power)
 _MID: Final = Function("snn", "string", texts.middle, 2)
@@ -76,8 +103,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "isnull": _one("v", "int", lambda value: int(value is None), nulls=True),
     "isblank": _one("v", "int", texts.is_blank, nulls=True),
     "isnumber": _one("v", "int", texts.is_number, nulls=True),
-    "isalpha": _one("s", "int", texts.is_alpha),
-    "match_string": _one("ss", "int", texts.match_string),
+    "isalpha": _one("s", "int", texts.is_alpha, cost=_by_character),
+    "match_string": _one("ss", "int", texts.match_string, cost=_by_product),
     "left": _one("sn", "string", texts.left),
     "right": _one("sn", "string", texts.right),
     "mid": _MID,
@@ -89,18 +116,18 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "trim": _one("s", "string", str.strip),
     "ltrim": _one("s", "string", str.lstrip),
     "rtrim": _one("s", "string", str.rstrip),
-    "instr": Function("ssn", "int", texts.place_of, 2),
+    "instr": Function("ssn", "int", texts.place_of, 2, cost=_by_character),
     "length": _LENGTH,
     "len": _LENGTH,
-    "replace": Function("sssn", "string", texts.replace, 3),
+    "replace": _REPLACE,
     "repeat": _one("sn", "string", texts.repeat),
     "reverse": _one("s", "string", lambda text: text[::-1]),
-    "edit_distance": _one("ss", "int", texts.edit_distance),
+    "edit_distance": _one("ss", "int", texts.edit_distance, cost=_by_product),
     "compare": Function("ssn", "int", texts.compare, 2),
-    "has_control_chars": _one("s", "int", texts.has_control_chars),
-    "parse": _one("ssn", "string", texts.word_of),
-    "aparse": _one("ss", "int", texts.word_count),
-    "pattern": _one("s", "string", texts.shape),
+    "has_control_chars": _one("s", "int", texts.has_control_chars, cost=_by_character),
+    "parse": _one("ssn", "string", texts.word_of, cost=_by_character),
+    "aparse": _one("ss", "int", texts.word_count, cost=_by_character),
+    "pattern": _one("s", "string", texts.shape, cost=_by_character),
     "chr": _one("n", "string", texts.character),
     "asc": _one("s", "int", texts.code_of),
     "formatdate": _one("ds", "string", dates.format_date),

@@ -4,15 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from espha.model.eel.canonical import canonical, declared_names
+from espha.model.eel.canonical import Spell, canonical, declared_names
 from espha.model.eel.closures import Run
-from espha.model.eel.errors import MAX_STEPS, ExpressionError
+from espha.model.eel.errors import MAX_LENGTH, MAX_STEPS, ExpressionError
 from espha.model.eel.kinds import Kind
 from espha.model.eel.parser import parse
 from espha.model.eel.scope import Context, Scope, Store, Variable
-from espha.model.eel.statements import program
+from espha.model.eel.statements import Program, program
+from espha.model.eel.syntax import Node
 from espha.model.eel.udfs import Initialize, OwnFunctions
-from espha.model.events import Event
+from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 
 
@@ -73,10 +74,11 @@ class Language:
         """
         block = parse(text)
         scope = self.scope({})
-        made = program(block, scope, self._udfs)
+        made = self._program(block, scope)
         if made.kind is None:
             raise ExpressionError("the expression gives no value", block.at)
-        return Expression(made.kind, canonical(block, scope.spell), self._runner(scope, made.run))
+        spelled = _written(block, scope.spell)
+        return Expression(made.kind, spelled, self._runner(scope, made.run))
 
     def state(self) -> tuple[Any, ...]:
         """Return the variables that outlive events, as plain data."""
@@ -120,7 +122,7 @@ class Language:
         block = parse(text)
         declared = declared_names(block)
         scope = self.scope({})
-        return canonical(
+        return _written(
             block, lambda name: name.lower() if name.lower() in declared else scope.spell(name)
         )
 
@@ -128,8 +130,15 @@ class Language:
         """Run the initializer; what it declares is shared, whatever its scope."""
         block = parse(text)
         scope = self.scope({}, once=True)
-        made = program(block, scope, self._udfs)
+        made = self._program(block, scope)
         self._runner(scope, made.run)(Event("I", "N", ()))
+
+    def _program(self, block: Node, scope: Scope) -> Program:
+        self._context.left = MAX_STEPS
+        try:
+            return program(block, scope, self._udfs)
+        except BadRecord as error:  # constants are computed here
+            raise ExpressionError(error.reason, block.at) from None
 
     def _runner(self, scope: Scope, body: Run) -> Callable[..., Any]:
         if not scope.needs:
@@ -142,3 +151,13 @@ class Language:
             return body(event.values)
 
         return run
+
+
+def _written(block: Node, spell: Spell) -> str:
+    """Return the canonical text; it is compiled again, so it must not be too long either."""
+    text = canonical(block, spell)
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(
+            f"the expression is too long: written out it has {len(text)} characters"
+        )
+    return text

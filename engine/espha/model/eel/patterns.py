@@ -22,7 +22,7 @@ MAX_PATTERN: Final = 500
 """Longest pattern, in characters."""
 MAX_STEPS: Final = 200_000
 """How many steps a search may take that follows all ways."""
-_SLOW: Final = 10
+_SLOW: Final = 40
 """What one of them costs: as much as so many of Python's engine."""
 _FAST: Final = 200_000
 """A pattern that can cost more than this goes the safe way."""

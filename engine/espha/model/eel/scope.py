@@ -96,6 +96,7 @@ class Scope:
         blank: what `frame` is at the start of each run.
         parameters: of a function body; None elsewhere.
         once: for an initializer: there is no event, and all its variables are shared.
+        counts: whether something may run again and again, so that work on strings counts.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Scope:
     ) -> None:
         self.context = context
         self.once = once
+        self.counts = parameters is not None
         self.needs: set[str] = set()
         self.blank: list[Any] = [None] * len(parameters or ())
         self.frame: list[Any] = list(self.blank)

@@ -2,7 +2,8 @@
 
 A statement is a function of the row that returns None to go on, or the value of a `return` in a
 tuple. A run may take MAX_STEPS steps: each round of a loop and each call of a window's own
-function counts one step and one more for every eight nodes in its body.
+function counts one step and one more for every eight nodes in its body. Work on long strings
+counts too, always for functions whose work can grow with the square, else where there is a loop.
 """
 
 import operator
@@ -42,6 +43,7 @@ def program(block: Node, scope: Scope, udfs: Udfs, depth: int = 0) -> Program:
     Raises:
         ExpressionError: names or kinds do not fit.
     """
+    scope.counts = scope.counts or _has_loop(block)
     builder = _Statements(scope, udfs, depth)
     tree = builder.tree(block)
     if tree is not None:
@@ -275,6 +277,10 @@ class _Statements(Calls):
     def _spender(self, node: Node) -> Callable[[], None]:
         self.scope.needs.add("context")
         return partial(self.scope.context.spend, steps_of(node))
+
+
+def _has_loop(node: Node) -> bool:
+    return node.what in {"while", "for"} or any(_has_loop(part) for part in node.parts)
 
 
 def _nothing(_row: Row) -> None:

@@ -133,7 +133,9 @@ def is_blank(value: Any) -> int:
 
 def is_number(value: Any) -> int:
     """Say whether a value is a number or text that reads as one."""
-    return int(double_from(value) is not None if isinstance(value, str) else value is not None)
+    if isinstance(value, str):
+        return int(double_from(value) is not None)
+    return int(isinstance(value, int | float))
 
 
 def is_alpha(text: str) -> int:

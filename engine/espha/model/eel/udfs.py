@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,6 +13,9 @@ from espha.model.eel.parser import parse
 from espha.model.eel.scope import Scope, Variable, check_height
 from espha.model.eel.statements import program, steps_of
 from espha.model.eel.syntax import Node
+
+MAX_CALLS: Final = 20
+"""How many functions may call each other in a row: they are compiled by recursion."""
 
 
 class Udf(BaseModel):
@@ -66,6 +70,7 @@ class OwnFunctions:
         self._scope = scope
         self._udfs = {udf.name.lower(): udf for udf in udfs}
         self._kept: dict[str, dict[str, Variable]] = {name: {} for name in self._udfs}
+        self._bodies: dict[str, Node] = {}
         self._made: dict[tuple[str, tuple[Kind, ...]], _Made] = {}
         self._open: list[str] = []
 
@@ -87,25 +92,32 @@ class OwnFunctions:
         name = node.words[0]
         made = self._for(node, tuple(argument.kind for argument in arguments), depth)
         scope.needs.add("context")
-        run = _calling(made, [argument.run for argument in arguments], self._cost(name))
+        run = _calling(made, [argument.run for argument in arguments], steps_of(self._body(name)))
         height = 1 + max(made.height, *(argument.height for argument in arguments), 0)
         check_height(height, node)
         return Typed(kind_of(self._udfs[name].type), run, height)
 
-    def _cost(self, name: str) -> int:
-        return steps_of(parse(self._udfs[name].text))
+    def _body(self, name: str) -> Node:
+        if name not in self._bodies:
+            self._bodies[name] = parse(self._udfs[name].text)
+        return self._bodies[name]
 
     def _for(self, node: Node, kinds: tuple[Kind, ...], depth: int) -> _Made:
         name = node.words[0]
         if name in self._open:
             raise ExpressionError(f"{name}() calls itself; functions must not", node.at)
+        if len(self._open) >= MAX_CALLS:
+            raise ExpressionError(f"functions call each other more than {MAX_CALLS} deep", node.at)
         made = self._made.get((name, kinds))
         if made is None:
             self._open.append(name)
             try:
                 made = self._made[name, kinds] = self._make(name, kinds, depth)
             except ExpressionError as error:
-                raise ExpressionError(f"in {name}(): {error}", node.at) from None
+                # Of functions that call each other, the innermost says it.
+                said = str(error)
+                where = said if said.startswith("in ") else f"in {name}(), {said}"
+                raise ExpressionError(where) from None
             finally:
                 self._open.pop()
         return made
@@ -113,7 +125,7 @@ class OwnFunctions:
     def _make(self, name: str, kinds: tuple[Kind, ...], depth: int) -> _Made:
         udf = self._udfs[name]
         scope = self._scope(self._kept[name], parameters=kinds)
-        body = program(parse(udf.text), scope, self, depth)
+        body = program(self._body(name), scope, self, depth)
         if body.kind is None:
             raise ExpressionError("it gives no value")
         return _Made(scope, body.run, body.height, converter(body.kind, udf.type))
