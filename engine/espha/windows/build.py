@@ -36,6 +36,7 @@ BUILDERS: Final[Mapping[str, Callable[[Any, Feeds], list[Stage]]]] = {
     "copy": copy.stages,
     "functional": functional.stages,
     "calculate": calculate.stages,
+    "aggregate": aggregate.stages,
     "join": join.stages,
     "union": union.stages,
     "geofence": geofence.stages,
