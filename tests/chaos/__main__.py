@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from chaos import report
+from chaos import clock, disk, report
 from chaos.campaign import Outcome, Plan, campaign
 from chaos.faults import KINDS
 from chaos.here import ROOT
@@ -63,15 +63,30 @@ def main(
 
 def _list() -> None:
     for name, kind in KINDS.items():
-        _CONSOLE.print(f"{name:20} {kind.text}", highlight=False)
+        lack = _lacks(kind.needs)
+        _CONSOLE.print(f"{name:20} {kind.text}{f' ({lack})' if lack else ''}", highlight=False)
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    names = tuple(KINDS) if text == "all" else tuple(text.split(","))
+    if text == "all":
+        return tuple(name for name, kind in KINDS.items() if not _lacks(kind.needs))
+    names = tuple(text.split(","))
     unknown = [name for name in names if name not in KINDS]
     if unknown:
         raise typer.BadParameter(f"no fault {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    lacking = [lack for name in names if (lack := _lacks(KINDS[name].needs))]
+    if lacking:
+        raise typer.BadParameter(lacking[0])
     return names
+
+
+def _lacks(need: str) -> str:
+    """Say what this machine lacks for a fault; "" when nothing is missing."""
+    if need == "disk" and not disk.possible():
+        return "full disks need root, to mount them"
+    if need == "clock" and clock.library() is None:
+        return "clock jumps need libfaketime; on Debian: apt-get install libfaketime"
+    return ""
 
 
 def _model(name: str) -> str:
@@ -86,11 +101,13 @@ def _seed(seed: int | None) -> int:
 
 def _outcomes(plan: Plan) -> Iterator[Outcome]:
     folder = Path(tempfile.mkdtemp(prefix="espha-chaos-"))
-    whole = True
+    whole = False
     try:
+        outcomes = []
         for outcome in campaign(plan, folder, _say):
-            whole &= not (outcome.error or outcome.verdict.problems)
+            outcomes.append(outcome.error or outcome.verdict.problems)
             yield outcome
+        whole = not any(outcomes)
     finally:
         if whole:
             shutil.rmtree(folder)

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 from chaos.faults import KINDS
-from chaos.models import MODELS
 from chaos.site import Site, running
 from chaos.trial import Trial
 from chaos.verdict import Strike, Verdict, gap, verdict
@@ -34,6 +33,11 @@ class Plan:
     seed: int
     leg: int = 50
     soak_minutes: float = 0.0
+
+    @property
+    def needs(self) -> set[str]:
+        """What deployments must have for these faults."""
+        return {KINDS[name].needs for name in self.faults if KINDS[name].needs}
 
     def legs(self) -> Iterator[list[str]]:
         """Yield the kinds of the faults of each trial."""
@@ -61,8 +65,7 @@ class Outcome:
 
 def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
     """Run all legs; each yields what came of it, also one that broke down."""
-    proxied = any(KINDS[name].cuts for name in plan.faults)
-    with running(folder, proxied) as site:
+    with running(folder, "proxy" in plan.needs) as site:
         say(f"servers are up in {folder}; seed {plan.seed}")
         legs: Iterable[list[str]] = [[]] if plan.soak_minutes else plan.legs()
         for number, names in enumerate(legs):
@@ -72,7 +75,7 @@ def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
 def _leg(plan: Plan, site: Site, folder: Path, names: list[str], say: Say) -> Outcome:
     folder.mkdir()
     chance = Random(f"{plan.seed} {folder.name}")
-    trial = Trial(site, folder, MODELS[plan.model], plan.model, plan.rate)
+    trial = Trial(site, folder, plan.model, plan.rate, plan.needs)
     outcome, started = Outcome(), time.monotonic()
     try:
         trial.start()

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -11,6 +12,9 @@ from random import Random
 from chaos.site import Pod
 from chaos.trial import LIMIT_S, Trial
 from support.servers import Server, wait_until
+
+_CLOCK_CACHE_S = 1.1
+"""An engine looks at its fake clock's file once a second."""
 
 Mend = Callable[[], None]
 
@@ -39,14 +43,14 @@ class Kind:
         prepare: finds the victims before the moment comes, so that nothing stands between the
             moment and the stroke; returns what strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        cuts: whether it needs the proxy.
+        needs: `proxy`, `disk` or `clock`: what a trial must have for it.
         moments: whether it also strikes in the middle of transactions.
     """
 
     text: str
     prepare: Callable[[Trial, Random], Callable[[], Stroke]]
     takeovers: int
-    cuts: bool = False
+    needs: str = ""
     moments: bool = True
 
 
@@ -231,6 +235,57 @@ def cut(*services: str) -> Callable[[Trial, Random], Callable[[], Stroke]]:
     return prepare
 
 
+def disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Fill the disks under the snapshots, see one fail, and kill the active engine."""
+    pod = trial.active()
+    pid = pod.child()
+    for disk in trial.disks.values():
+        disk.fill()
+    for other in trial.pods:
+        _ask_for_snapshot(other)
+    wait_until(
+        lambda: any(_failures(other) for other in trial.pods), LIMIT_S, "a snapshot that fails"
+    )
+
+    def strike() -> Stroke:
+        _kill(pid)
+
+        def mend() -> None:
+            wait_until(lambda: pod.is_in("standby", "active"), LIMIT_S, f"{pod.name} is back")
+            for disk in trial.disks.values():
+                disk.free()
+
+        return Stroke(pod.name, mend)
+
+    return strike
+
+
+def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Turn the active engine's wall clock by up to a day, kill it, and turn it back."""
+    pod = trial.active()
+    pid = pod.child()
+    clock, jump = trial.clocks[pod.name], chance.choice((-1, 1)) * chance.randint(10, 86_400)
+    clock.set(jump)
+    trial.random_moment(chance)
+    time.sleep(_CLOCK_CACHE_S)
+
+    def strike() -> Stroke:
+        _kill(pid)
+        return Stroke(pod.name, lambda: clock.set(0), f"{jump:+d} s")
+
+    return strike
+
+
+def _ask_for_snapshot(pod: Pod) -> None:
+    request = urllib.request.Request(f"http://127.0.0.1:{pod.port}/snapshot", method="POST")
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(request, timeout=5).close()
+
+
+def _failures(pod: Pod) -> int:
+    return int(pod.status().get("snapshot_failures") or 0)
+
+
 def _servers(trial: Trial, chance: Random, servers: list[Server]) -> Callable[[], Stroke]:
     duration = chance.uniform(0, 10)
 
@@ -282,8 +337,14 @@ KINDS = {
     "zookeeper-server": Kind("a following ZooKeeper server killed", zookeeper_server, 0),
     "zookeeper-leader": Kind("the leading ZooKeeper server killed", zookeeper_leader, 0),
     "zookeeper-quorum": Kind("two of three ZooKeeper servers killed", zookeeper_quorum, 1),
-    "cut-zookeeper": Kind("active engine cut off from ZooKeeper", cut("zookeeper"), 1, cuts=True),
-    "cut-kafka": Kind("active engine cut off from Kafka", cut("kafka"), 1, cuts=True),
-    "cut-both": Kind("active engine cut off from both", cut("zookeeper", "kafka"), 1, cuts=True),
+    "cut-zookeeper": Kind(
+        "active engine cut off from ZooKeeper", cut("zookeeper"), 1, needs="proxy"
+    ),
+    "cut-kafka": Kind("active engine cut off from Kafka", cut("kafka"), 1, needs="proxy"),
+    "disk-full": Kind("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
+    "clock": Kind("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
+    "cut-both": Kind(
+        "active engine cut off from both", cut("zookeeper", "kafka"), 1, needs="proxy"
+    ),
 }
 """All kinds, by the names that the command knows."""

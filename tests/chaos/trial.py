@@ -3,14 +3,17 @@
 import json
 import time
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 from random import Random
 
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
+from chaos.clock import Clock
+from chaos.disk import SmallDisk
 from chaos.here import ENVIRONMENT
 from chaos.load import Load
-from chaos.models import Model
+from chaos.models import MODELS
 from chaos.reader import Arrival, Reader
 from chaos.site import ENGINES, Pod, Site
 from espha.model import Project, read_project
@@ -21,16 +24,25 @@ from espha.runtime.writer import FencedWriter
 from support.replicas import active_of
 from support.servers import JAR_CACHE, wait_until
 
-LIMIT_S = 240.0
+LIMIT_S = 120.0
 """Longer than this nothing may take; it is an error of the campaign's subject."""
 _FRESH_MS = 2_000
+_SNAPSHOT_S = 10
 
 
 class Trial:
     """Three engines, a load and a reader on topics of their own."""
 
-    def __init__(self, site: Site, folder: Path, model: Model, name: str, rate: float) -> None:
-        self.site, self.model, self.rate = site, model, rate
+    def __init__(
+        self, site: Site, folder: Path, name: str, rate: float, needs: Collection[str] = ()
+    ) -> None:
+        self.site, self.model, self.rate = site, MODELS[name], rate
+        self._needs = needs
+        self.disks: dict[str, SmallDisk] = {}
+        self.clocks = {
+            engine: Clock(folder / f"{engine}.clock") for engine in ENGINES if "clock" in needs
+        }
+        model = self.model
         self.folder = folder
         self.id = f"c{uuid.uuid4().hex[:8]}"
         self.project: Project = read_project(model.path.read_text(encoding="utf-8"))
@@ -56,8 +68,10 @@ class Trial:
             "ESPHA_PREFIX": self.id,
             "ESPHA_DEPLOYMENT": f"chaos/{self.id}",
             "ESPHA_JARS": str(JAR_CACHE / "engine"),
-            "ESPHA_SNAPSHOTS": str(self.folder / engine / "snapshots"),
+            "ESPHA_SNAPSHOTS": str(self.folder / engine),
+            "ESPHA_SNAPSHOT_S": str(_SNAPSHOT_S),
             "ESPHA_ACK_LOG": str(self.ack_log(engine)),
+            **(self.clocks[engine].environment() if engine in self.clocks else {}),
         }
 
     def ack_log(self, engine: str) -> Path:
@@ -67,7 +81,10 @@ class Trial:
     def start(self) -> None:
         """Start engines, load and reader, and wait until output flows."""
         for pod in self.pods:
-            (self.folder / pod.name / "snapshots").mkdir(parents=True)
+            folder = self.folder / pod.name
+            folder.mkdir()
+            if "disk" in self._needs:
+                self.disks[pod.name] = SmallDisk(folder)
             pod.start()
         wait_until(lambda: all(pod.status().get("in_step") for pod in self.pods), LIMIT_S, "start")
         bootstrap = self.site.kafka.bootstrap
@@ -193,6 +210,8 @@ class Trial:
         """End everything now."""
         for pod in self.pods:
             pod.stop()
+        for disk in self.disks.values():
+            disk.unmount()
         if self._load is not None:
             self._load.kill()
         if self._reader is not None:
