@@ -1,10 +1,10 @@
 """The faults: how each strikes a deployment, and how its cause goes away again."""
 
 import contextlib
+import http.client
 import os
 import signal
 import time
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -277,9 +277,10 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
 
 def _ask_for_snapshot(pod: Pod) -> None:
-    request = urllib.request.Request(f"http://127.0.0.1:{pod.port}/snapshot", method="POST")
-    with contextlib.suppress(OSError):
-        urllib.request.urlopen(request, timeout=5).close()
+    connection = http.client.HTTPConnection("127.0.0.1", pod.port, timeout=5)
+    with contextlib.suppress(OSError), contextlib.closing(connection):
+        connection.request("POST", "/snapshot")
+        connection.getresponse()
 
 
 def _failures(pod: Pod) -> int:
@@ -337,14 +338,10 @@ KINDS = {
     "zookeeper-server": Kind("a following ZooKeeper server killed", zookeeper_server, 0),
     "zookeeper-leader": Kind("the leading ZooKeeper server killed", zookeeper_leader, 0),
     "zookeeper-quorum": Kind("two of three ZooKeeper servers killed", zookeeper_quorum, 1),
-    "cut-zookeeper": Kind(
-        "active engine cut off from ZooKeeper", cut("zookeeper"), 1, needs="proxy"
-    ),
-    "cut-kafka": Kind("active engine cut off from Kafka", cut("kafka"), 1, needs="proxy"),
+    "cut-zookeeper": Kind("active engine cut from ZooKeeper", cut("zookeeper"), 1, needs="proxy"),
+    "cut-kafka": Kind("active engine cut from Kafka", cut("kafka"), 1, needs="proxy"),
     "disk-full": Kind("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
     "clock": Kind("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
-    "cut-both": Kind(
-        "active engine cut off from both", cut("zookeeper", "kafka"), 1, needs="proxy"
-    ),
+    "cut-both": Kind("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
 }
 """All kinds, by the names that the command knows."""
