@@ -51,19 +51,16 @@ def expected(number: int) -> str:
 
 def feed(deployment: Deployment, *numbers: int) -> None:
     """Publish rows one by one, each in a batch of its own, and wait until all engines have them."""
+    active = deployment.active()
     for number in numbers:
         deployment.publish(SOURCE, [row(number)])
-        wait_until(partial(has_rows, deployment, number + 1), 60, f"output row {number}")
-    last = deployment.order_records()[-1]["sequence"]
-    wait_until(
-        lambda: all(engine.status().get("sequence") == last for engine in deployment.engines),
-        60,
-        f"all engines at order record {last}",
-    )
+        wait_until(partial(has, active, number + 1), 60, f"{active.name} has row {number}")
+    for engine in deployment.engines:
+        wait_until(partial(has, engine, numbers[-1] + 1), 60, f"{engine.name} has all rows")
 
 
-def has_rows(deployment: Deployment, rows: int) -> bool:
-    return len(deployment.lines(OUTPUT)) >= rows
+def has(engine: Replica, rows: int) -> bool:
+    return bool(engine.status().get("events_in") == rows)
 
 
 def check_output(deployment: Deployment, rows: int) -> None:

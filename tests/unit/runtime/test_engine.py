@@ -61,6 +61,7 @@ class Log:
 
     def __init__(self, records: list[OrderRecord], start: int = 0, cut: range = range(0)) -> None:
         self.records, self.reached, self.cut = records, start, cut
+        self.polled = False
 
     def end(self) -> int:
         """Return the offset behind the last record."""
@@ -76,8 +77,11 @@ class Log:
         yield records
 
     def poll(self, timeout: float, limit: int) -> list[OrderRecord]:
-        """End the test: nothing new comes."""
-        raise Elected
+        """Return nothing, then end the test."""
+        if self.polled:
+            raise Elected
+        self.polled = True
+        return []
 
 
 class Rows:
@@ -86,6 +90,9 @@ class Rows:
     def read(self, wanted: Range) -> list[Input]:
         """Return the records of a range."""
         return [Input(wanted.topic, at, b"%d" % at) for at in range(wanted.start, wanted.end)]
+
+    def skip(self, passed: Range) -> None:
+        """Go behind a range."""
 
     def places(self) -> dict[str, Place]:
         """Return a fixed place."""
@@ -198,3 +205,28 @@ def test_a_divergence_names_the_record_and_what_it_was_built_on(make: Make) -> N
     with pytest.raises(Diverged, match="order record 7: 1 outputs") as raised:
         engine.run()
     assert (raised.value.sequence, raised.value.base) == (7, 5)
+
+
+def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:
+    engine, _, own = make(Log([record(6), record(7)], start=10), mark(5))
+    run(engine)
+    wait_for_snapshot()
+    header, body = own.read(own.files()[0])
+    assert body == b"state 7"
+    assert (header.sequence, header.epoch, header.clock) == (7, 1, 7)
+    assert (header.order_log, header.inputs) == (14, {TOPIC: Place(30, 31)})
+    assert header.counts["batches"] == 7
+
+
+def test_an_engine_without_state_keeps_nothing(make: Make) -> None:
+    """Before the first order record of its model there is nothing to keep."""
+    engine, _, own = make(Log([record(1, model="another")]))
+    run(engine)
+    wait_for_snapshot()
+    assert own.files() == []
+
+
+def wait_for_snapshot() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "snapshot":
+            thread.join(10)
