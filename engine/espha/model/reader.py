@@ -248,11 +248,18 @@ class _Reader:
             count = len(self._feeds[path])
             if _kind(element) not in KINDS:
                 continue
-            least, most = KINDS[_kind(element)].inputs
-            if count == 0 < least:
+            if self._enough_inputs(path):
+                continue
+            if count == 0:
                 self._findings.refuse(element, "no edge leads into this window")
-            elif count < least or (most is not None and count > most):
+            else:
+                least = KINDS[_kind(element)].inputs[0]
                 self._findings.refuse(element, f"{count} edges lead into it; it takes {least}")
+
+    def _enough_inputs(self, path: str) -> bool:
+        least, most = KINDS[_kind(self._elements[path])].inputs
+        count = len(self._feeds[path])
+        return least <= count and (most is None or count <= most)
 
     def _read_windows(self) -> dict[str, Window]:
         """Read windows behind those that feed them, because schemas come from there."""
@@ -261,7 +268,7 @@ class _Reader:
             feeding = self._feeds[path]
             # What feeds it has problems of its own, or is missing: reported already.
             ready = all(edge.source in result for edge in feeding)
-            if path in self._indexes and ready and (feeding or self._is_source(path)):
+            if path in self._indexes and ready and self._enough_inputs(path):
                 feeds = tuple(
                     Feed(edge.source, edge.role, edge.slot, result[edge.source].fields)
                     for edge in feeding
@@ -270,9 +277,6 @@ class _Reader:
                 if window is not None:
                     result[path] = window
         return result
-
-    def _is_source(self, path: str) -> bool:
-        return _kind(self._elements[path]) == "source"
 
     def _order(self) -> list[str]:
         try:
