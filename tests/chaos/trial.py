@@ -81,6 +81,8 @@ class Trial:
     def start(self) -> None:
         """Start engines, load and reader, and wait until output flows."""
         for pod in self.pods:
+            peers = [f"127.0.0.1:{peer.port}" for peer in self.pods if peer is not pod]
+            pod.environment["ESPHA_PEERS"] = ",".join(peers)
             folder = self.folder / pod.name
             folder.mkdir()
             if "disk" in self._needs:

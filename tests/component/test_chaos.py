@@ -3,12 +3,17 @@
 `make chaos` runs the long form; docs/chaos.md tells what is in it.
 """
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from chaos.campaign import Plan, campaign
+from chaos.site import family
 from chaos.verdict import DAMAGES
+from support.deployment import Deployment
+from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = [pytest.mark.component, pytest.mark.timeout(900)]
 
@@ -37,3 +42,35 @@ def test_two_sources_and_a_clock_stay_in_step(tmp_path: Path) -> None:
     assert outcome.verdict.problems == []
     assert outcome.verdict.damage.total() == 0
     assert outcome.verdict.rows_out > outcome.verdict.rows_in > 0
+
+
+def test_a_zombie_is_fenced_and_comes_back_as_a_standby(
+    kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """An active pod that was frozen, and wakes up behind its successor, commits nothing more."""
+    deployment = Deployment(kafka, zookeeper, tmp_path)
+    try:
+        deployment.start(2)
+        zombie = deployment.active()
+        deployment.publish("cq/memory", [f"I,N,,{number},1,2,3" for number in range(10)])
+        assert zombie.process is not None
+        everything = family(zombie.process.pid)
+        for pid in everything:
+            os.kill(pid, signal.SIGSTOP)
+        deployment.active_but(zombie)
+        deployment.publish("cq/memory", [f"I,N,,{number},1,2,3" for number in range(10, 20)])
+        for pid in reversed(everything):
+            os.kill(pid, signal.SIGCONT)
+        deployment.wait_in_step()
+        assert zombie.is_in("standby")
+        deployment.publish("cq/memory", [f"I,N,,{number},1,2,3" for number in range(20, 30)])
+        wait_until(lambda: len(deployment.lines("cq/outbound")) >= 30, 60, "30 rows of output")
+    finally:
+        deployment.stop()
+    counters = [line.split(",")[3] for line in deployment.lines("cq/outbound")]
+    assert counters == [str(number) for number in range(30)]
+    writers = [(record["epoch"], record["engine"]) for record in deployment.order_records()]
+    assert zombie.name not in [name for epoch, name in writers if epoch > 1]
+    log = (tmp_path / f"{zombie.name}.log").read_text()
+    assert "Fenced" in log
+    assert log.count("hot failover state switched to active") == 1
