@@ -93,6 +93,8 @@ class Expressions:
     def _name(self, node: Node) -> Typed:
         name = node.words[0]
         variable = self.scope.variable(name)
+        if variable is not None and variable.kind == "regex":
+            raise ExpressionError(f"{name!r} is a regex, not a value; call its methods", node.at)
         if variable is not None:
             return Typed(variable.kind, variable.read)
         found = self.scope.field(name)
