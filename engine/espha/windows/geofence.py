@@ -108,7 +108,8 @@ class Fences:
             raise BadRecord(f"geometry {_shown(key)}: {error}") from None
         box = box_of(shape, self._lookup, globe=self._globe)
         middle = centroid(shape)
-        if not all(map(math.isfinite, (*box, *middle))):
+        size = max(box.right - box.left, box.top - box.bottom)
+        if not all(map(math.isfinite, (*box, *middle, size))):
             raise BadRecord(f"geometry {_shown(key)}: it is too large")
         return _Fence(number, key, row, shape, box, middle, _cells(box))
 

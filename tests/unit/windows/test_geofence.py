@@ -186,6 +186,14 @@ def test_a_bad_geometry_is_refused_and_the_old_one_stays(data: Any, reason: str)
     assert run.kernel.state()["windows"]["q/out"] == before["windows"]["q/out"]
 
 
+def test_a_geometry_beyond_the_largest_double_is_refused() -> None:
+    run = Run()
+    assert run.fence("g", at=(0.0, 0.0), r=1e308) == ["geometry g: it is too large"]
+    assert run.fence("g", at=(1e308, 0.0), r=1e308) == ["geometry g: it is too large"]
+    assert run.fence("g", at=(1e300, 0.0), r=1.0) == []
+    assert run.at(1e300, 0.0)[0][4] == "inside"
+
+
 def test_degrees_are_measured_on_the_globe() -> None:
     run = Run('coordinate-type="geographic"', lookup="200")
     run.fence("office", at=(8.682, 50.111), r=1000.0)
