@@ -1,0 +1,79 @@
+"""Models in Python: the same as in XML, and the documented example."""
+
+import contextlib
+import io
+import re
+
+import pytest
+
+from espha.model import ModelError, model_digest, read_project
+from espha.model.python import Input, Project, connector, element
+from support.models import ROOT, TRADES
+
+PAGE = (ROOT / "docs/models.d/python-models.md").read_text(encoding="utf-8")
+
+
+def test_the_documented_example_prints_what_the_page_says() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (expected,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "python-models.md", "exec"), {})  # noqa: S102 - our own page
+    assert printed.getvalue() == expected
+
+
+def test_a_model_in_python_is_the_model_in_xml() -> None:
+    project = Project("trades", index="pi_RBTREE")
+    query = project.query("q")
+    schema = "id*:int32,symbol:string,quantity:int32,price:double"
+    trade = query.source("trade", schema)
+    priced = query.compute(
+        "priced", trade, "id*:int32,symbol:string,total:double",
+        ["upper(symbol)", "quantity * price"],
+    ).connect(connector("kafka", "sub", "out"))  # fmt: skip
+    large = query.filter("large", priced, "total >= 100", index="pi_EMPTY")
+    large.connect(connector("kafka", "sub", "out"))
+    kept = query.copy("kept", large, collapse_updates=True)
+    kept.connect(connector("kafka", "sub", "out"))
+    assert model_digest(project.read()) == model_digest(read_project(TRADES))
+
+
+def test_every_call_makes_a_window_that_can_be_read() -> None:
+    project = Project("all", index="pi_HASH")
+    query = project.query("q", trace="none")
+    one = query.source("one", "id*:int64,k:int64,x:double,s:string", insert_only=True)
+    one.add(element("splitter-expr", element("expression", "k % 2")))
+    table = query.source("table", "k*:int64,name:string")
+    last = query.copy("last", Input(one, slot=1), ("bycount_sliding", "10"))
+    query.union("both", [last, Input(one, slot=0)], strict=False)
+    selected = ["l_id", "l_x", "r_name"]
+    query.join("joined", one, table, "leftouter", on={"k": "k"}, output=selected)
+    query.functional("f", one, "id*:int64,n:double", {"n": "sum($x,1)"})
+    query.aggregate("g", one, "k*:int64,n:int64", ["ESP_aCount(x)"])
+    query.calculate(
+        "c", one, "id*:int64,mean:double", "Summary", parameters={"windowLength": 5},
+        input_map={"input": "x"}, output_map={"meanOut": "mean"}, index="pi_EMPTY",
+    )  # fmt: skip
+    query.lua("lua", one, "id*:int64", "function create(d) return {id = d.id} end")
+    query.python("py", one, "id*:int64", "def create(d, c): return {'id': d['id']}")
+    query.window("counter", "n", [one, table], count_interval="5 seconds")
+    model = project.read()
+    kinds = {window.name: window.kind for window in model.windows.values()}
+    assert kinds["n"] == "counter"
+    assert len(kinds) == 11
+    edges = [(edge.source, edge.role, edge.slot) for edge in model.edges_into("q/both")]
+    assert edges == [("q/last", "data", None), ("q/one", "data", 0)]
+    assert [edge.role for edge in model.edges_into("q/joined")] == ["left", "right"]
+    assert model.windows["q/last"].retention is not None
+    assert model_digest(read_project(project.xml())) == model_digest(model)
+
+
+def test_problems_name_lines_of_the_xml() -> None:
+    project = Project("p")
+    query = project.query("q")
+    query.filter("f", query.source("s", "id*:int64"), "nothing > 1")
+    with pytest.raises(ModelError) as caught:
+        project.read()
+    (problem,) = caught.value.problems
+    assert problem.element == "expression"
+    assert "nothing > 1".replace(">", "&gt;") in project.xml().splitlines()[problem.line - 1]
