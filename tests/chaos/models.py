@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.expect import expect_two
 from chaos.here import ROOT
 
 
@@ -16,8 +17,8 @@ class Model:
         sources: source windows; rows go to them in turn.
         row: the text of row number n (from 0), made at a wall clock in ms.
         stamp: from an output's text back to that wall clock.
-        sums: what `espha verify --sum-window` is told; empty: outputs are not recomputed, and
-            the order log's digests have to say that all engines agree.
+        sums: what `espha verify --sum-window` is told, for models that it can recompute.
+        expect: from order log and inputs to the texts that must come out, for other models.
     """
 
     path: Path
@@ -25,6 +26,7 @@ class Model:
     row: Callable[[int, int], str]
     stamp: Callable[[str], int]
     sums: tuple[str, ...] = ()
+    expect: Callable[..., list[str]] | None = None
 
 
 MODELS = {
@@ -40,5 +42,6 @@ MODELS = {
         ("cq/left", "cq/right"),
         lambda number, ms: f"I,N,{number},{number % 97},{ms}",
         lambda text: int(text.split(",")[4]),
+        expect=expect_two,
     ),
 }

@@ -9,11 +9,11 @@ from itertools import pairwise
 from chaos.reader import Arrival
 from chaos.trial import Trial, read_acknowledged
 from espha.checker.batches import check_batches
+from espha.checker.damage import compare
 from espha.checker.expect import Read, SumWindow
 from espha.checker.judge import Evidence, judge
 from espha.checker.order import check_order
 from espha.checker.watch import read_all, read_written
-from espha.runtime.log import Offsets
 
 
 @dataclass
@@ -78,10 +78,8 @@ def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]
     _topics(trial, arrivals, order, result)
     if trial.model.sums:
         _values(trial, arrivals, order, blame, result)
-    else:
-        result.rows_in = sum(
-            Offsets(trial.site.kafka.bootstrap).end(topic) for topic in trial.plan.inputs.values()
-        )
+    if trial.model.expect:
+        _texts(trial, arrivals, order, result)
     _acknowledgements(trial, order, blame, result)
     return result
 
@@ -138,6 +136,30 @@ def _values(
     )
     for identity in report.wrong_ids:
         blame("wrong", identity)
+
+
+def _texts(
+    trial: Trial, arrivals: Sequence[Arrival], order: Sequence[str], result: Verdict
+) -> None:
+    """Every output is what the campaign itself computes for this model."""
+    assert trial.model.expect is not None
+    bootstrap = trial.site.kafka.bootstrap
+    inputs = {
+        topic: [each.value for each in read_all(bootstrap, topic)]
+        for topic in trial.plan.inputs.values()
+    }
+    result.rows_in = sum(map(len, inputs.values()))
+    expected = trial.model.expect([json.loads(each) for each in order], inputs)
+    damage = compare(expected, [each.value for each in arrivals])
+    result.problems += [damage.first] if damage.first else []
+    result.damage.update(
+        {
+            "lost": damage.lost,
+            "double": damage.double,
+            "out of order": damage.disorder,
+            "wrong": damage.foreign,
+        }
+    )
 
 
 def _acknowledgements(trial: Trial, order: Sequence[str], blame: "_Blame", result: Verdict) -> None:

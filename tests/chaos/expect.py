@@ -1,0 +1,32 @@
+"""What the model `two` must publish, from its inputs and the order in which they were taken."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_KEPT_MS = 3_000
+
+
+def expect_two(
+    order: Sequence[Mapping[str, Any]], inputs: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Compute the outputs: each row when it comes, and once more when it is three seconds old.
+
+    Args:
+        order: the order log; its clock is the only one that counts.
+        inputs: texts of each input topic, by offset.
+    """
+    outputs: list[str] = []
+    kept: deque[tuple[int, str]] = deque()
+    for record in order:
+        if not record["outputs"]:
+            continue
+        clock = record["clock"]
+        while kept and kept[0][0] + _KEPT_MS <= clock:
+            outputs.append(f"D,R, {kept.popleft()[1]}")
+        for topic, start, end in record["inputs"]:
+            for text in inputs[topic][start:end]:
+                row = text.removeprefix("I,N,")
+                outputs.append(f"I,N, {row}")
+                kept.append((clock, row))
+    return outputs
