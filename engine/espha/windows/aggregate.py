@@ -6,6 +6,7 @@ update block when it changes, D when its last row goes. When an update moves a r
 group, the group that it leaves comes first.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from espha.windows.stage import Moment, Stage, Unit, places
 
 Run = Callable[[Event, int], Any]
 
+_CALL = re.compile("`#([0-9]+)`")
 _TICKS = {"stamp": 1}
 """Microseconds in a unit of time; of all but stamps it is a second."""
 
@@ -65,10 +67,10 @@ class Aggregate:
 
     def __init__(self, window: AggregateWindow, feed: Sequence[Field]) -> None:
         self._language = Language(aggregated(feed, window.calls), window.initialize)
-        self._calls = window.calls
+        self._calls, self._width = window.calls, len(feed)
         self._names = [field.name for field in window.fields if field.key]
         self._group_by = places(self._names, feed)
-        self._arguments = [self._arguments_of(call) for call in window.calls]
+        self._runs = [self._runs_of(call) for call in window.calls]
         texts = iter(window.expressions)
         names = iter(range(len(self._names)))
         # A number stands for a part of the group's key.
@@ -80,7 +82,7 @@ class Aggregate:
         self._given: dict[Row, tuple[Arguments, ...]] = {}
         self._groups: dict[Row, Group] = {}
 
-    def _arguments_of(self, call: Call) -> list[Run]:
+    def _runs_of(self, call: Call) -> list[Run]:
         runs = [
             _argument(self._language.compile(text).run, kind)
             for text, kind in zip(call.arguments, call.kinds, strict=True)
@@ -101,6 +103,10 @@ class Aggregate:
     def _computed(self, text: str, type_: str) -> Run:
         expression = self._language.compile(text)
         convert, run = converter(expression.kind, type_), expression.run
+        alone = _CALL.fullmatch(text)
+        if alone is not None:
+            place = self._width + int(alone[1])
+            return lambda event, clock: convert(event.values[place])
 
         def value(event: Event, clock: int) -> Value:
             try:
@@ -118,19 +124,21 @@ class Aggregate:
         if change is None:
             return ()
         key, old, new, flags = change
-        cause = Event(unit[0].opcode, flags, ())
+        opcode, clock = unit[0].opcode, at.clock
         before = None if old is None else self._group_of(old)
         after = None if new is None else self._group_of(new)
         given = self._given.get(key)
-        taken = None if new is None else self._evaluate(cause._replace(values=new), at.clock)
+        come = None if new is None else Event(opcode, flags, new)
+        taken = None if come is None else self._evaluate(come, clock)
         # From here on nothing is refused.
         self._keep(change, taken, moved=before != after)
         units: list[Unit] = []
         if old is not None and before is not None and before != after:
-            units += self._update(before, (key, given, None), cause._replace(values=old), at.clock)
-        if new is not None and after is not None:
+            gone = Event(opcode, flags, old)
+            units.append(self._update(before, (key, given, None), gone, clock))
+        if come is not None and after is not None:
             row = (key, given if before == after else None, taken)
-            units += self._update(after, row, cause._replace(values=new), at.clock)
+            units.append(self._update(after, row, come, clock))
         return units
 
     def _group_of(self, row: Row) -> Row:
@@ -145,12 +153,17 @@ class Aggregate:
         Raises:
             BadRecord: an expression takes too many steps.
         """
+        if not self._language.keeps:
+            return self._arguments(event, clock)
         variables = self._language.state()
         try:
-            return tuple([tuple([run(event, clock) for run in runs]) for runs in self._arguments])
+            return self._arguments(event, clock)
         except BadRecord:
             self._language.restore(variables)
             raise
+
+    def _arguments(self, event: Event, clock: int) -> tuple[Arguments, ...]:
+        return tuple([tuple([run(event, clock) for run in runs]) for runs in self._runs])
 
     def _keep(self, change: Change, taken: tuple[Arguments, ...] | None, *, moved: bool) -> None:
         """Apply the change to the rows; a row that moves is the youngest of its new group."""
@@ -168,7 +181,8 @@ class Aggregate:
         row: tuple[Row, tuple[Arguments, ...] | None, tuple[Arguments, ...] | None],
         cause: Event,
         clock: int,
-    ) -> list[Unit]:
+    ) -> Unit:
+        """Change a group, and return what it emits."""
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = Group(self._calls)
@@ -176,17 +190,18 @@ class Aggregate:
         flags, last = cause.flags, group.last
         if not group.rows:
             del self._groups[name]
-            return [(Event("D", flags, last),)]
-        seen = cause._replace(values=cause.values + group.values())
-        group.last = tuple(
+            return (Event("D", flags, last),)
+        seen = Event(cause.opcode, flags, cause.values + group.values())
+        new = tuple(
             [
                 name[column] if isinstance(column, int) else column(seen, clock)
                 for column in self._columns
             ]
         )
+        group.last = new
         if not last:
-            return [(Event("I", flags, group.last),)]
-        return [(Event("U", flags, group.last), Event("D", flags, last))]
+            return (Event("I", flags, new),)
+        return (Event("U", flags, new), Event("D", flags, last))
 
     def state(self) -> Any:
         """Return rows and arguments in the order of the rows, groups, and variables."""

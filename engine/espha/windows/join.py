@@ -58,6 +58,9 @@ class Maker:
             for column, field in zip(window.columns, window.fields, strict=True)
         ]
         self._key = [place for place, field in enumerate(window.fields) if field.key]
+        # Most joins only select fields.
+        computes = any(column.expression or column.otherwise for column in window.columns)
+        self._places = [] if computes else places([one.source for one in window.columns], fields)
 
     def _column(
         self, column: Column, field: Field, fields: Sequence[Field]
@@ -95,6 +98,8 @@ class Maker:
         values = (self._none[0] if left is None else left) + (
             self._none[1] if right is None else right
         )
+        if self._places:
+            return tuple([values[place] for place in self._places])
         event, clock = Event(cause.opcode, cause.flags, values), cause.clock
         return tuple([column(event, clock) for column in self._columns])
 

@@ -74,12 +74,7 @@ def _read(reading: Reading) -> JoinWindow | None:
     if join is None:
         reading.refuse("needs a <join> with a type and conditions")
         return None
-    attributes(join, _JOIN_ATTRIBUTES, findings)
-    if join.get("type") not in _TYPES:
-        found, known = join.get("type", ""), ", ".join(_TYPES)
-        findings.refuse(join, f"type {found!r} is not known; there are {known}")
-    boolean(join, "use-secondary-index", findings)  # there always is one
-    flags = [boolean(join, name, findings) for name in ("no-regenerates", "use-tagged-token")]
+    flags = _flags(join, reading)
     sides = _sides(reading, join)
     if sides is None:
         return None
@@ -90,11 +85,7 @@ def _read(reading: Reading) -> JoinWindow | None:
     if language is None or len(findings.problems) > before:
         return None
     type_ = cast(JoinType, join.get("type"))
-    keys = key_columns(type_, conditions, sides.left.fields, sides.right.fields)
-    # Where a side can be missing, its key and the field that it equals are not the same.
-    one_side = len({key.source[:2] for key in keys}) == 1
-    equal = conditions if one_side or type_ == "inner" else ()
-    output = _ordered(_with_keys(items, keys, equal, sides), reading)
+    output = _ordered(_with_keys(items, type_, conditions, sides), reading)
     if output is None:
         return None
     return JoinWindow(
@@ -108,6 +99,20 @@ def _read(reading: Reading) -> JoinWindow | None:
         initialize=language.initialize,
         regenerates=not flags[0],
         tagged=flags[1],
+    )
+
+
+def _flags(join: etree._Element, reading: Reading) -> tuple[bool, bool]:
+    """Check the attributes; return no-regenerates and use-tagged-token."""
+    findings = reading.findings
+    attributes(join, _JOIN_ATTRIBUTES, findings)
+    if join.get("type") not in _TYPES:
+        found, known = join.get("type", ""), ", ".join(_TYPES)
+        findings.refuse(join, f"type {found!r} is not known; there are {known}")
+    boolean(join, "use-secondary-index", findings)  # there always is one
+    return (
+        boolean(join, "no-regenerates", findings),
+        boolean(join, "use-tagged-token", findings),
     )
 
 
@@ -271,18 +276,22 @@ def joined_fields(left: Sequence[Field], right: Sequence[Field]) -> list[Field]:
 
 
 def _with_keys(
-    items: Sequence[_Item], keys: Sequence[Column], equal: Pairs, sides: _Sides
+    items: Sequence[_Item], type_: JoinType, conditions: Pairs, sides: _Sides
 ) -> list[_Item]:
     """Mark the fields that are the key; those that were not selected go before all others."""
+    keys = key_columns(type_, conditions, sides.left.fields, sides.right.fields)
+    # Where a side can be missing, its key and the field that it equals are not the same.
+    one_side = len({key.source[:2] for key in keys}) == 1
+    equal = conditions if one_side or type_ == "inner" else ()
     selected, added = list(items), list[_Item]()
     for key in keys:
-        type_, place = sides.names[key.source].type, _place_of(key, selected, equal)
+        field_type, place = sides.names[key.source].type, _place_of(key, selected, equal)
         if place is not None:
-            selected[place] = _Item(selected[place].name, type_, key, key=True)
+            selected[place] = _Item(selected[place].name, field_type, key, key=True)
             continue
         taken = {item.name for item in [*added, *selected]}
         name = key.source[2:]
-        added.append(_Item(key.source if name in taken else name, type_, key, key=True))
+        added.append(_Item(key.source if name in taken else name, field_type, key, key=True))
     return [*added, *selected]
 
 
