@@ -76,11 +76,15 @@ def run_model(
     Ends with 0 when all finite inputs are done, with 1 when a file could not be read or written
     on the way, with 2 when the model or the command line is refused, with 130 after Ctrl-C.
     """
+    import sys
+
+    import structlog
     from rich.console import Console
 
     from espha.offline.command import RunWish
     from espha.offline.command import run as run_wish
 
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     wish = RunWish(
         model=model,
         settings=settings or (),

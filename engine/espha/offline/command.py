@@ -27,8 +27,9 @@ from espha.offline.options import (
 )
 from espha.offline.report import Report
 from espha.offline.runner import Runner
-from espha.offline.sinks import Sink
+from espha.offline.sinks import FileSink, MessageSink, Sink
 from espha.offline.spark import SparkEngine, why_no_spark
+from espha.senders import Sender
 
 DONE: Final = 0
 TROUBLE: Final = 1
@@ -149,7 +150,9 @@ def run(wish: RunWish, console: Console, clock: Clock | None = None) -> int:
         _check_files(traces)
         with contextlib.ExitStack() as opened:
             feeds = _open_inputs(inputs, project, opened)
-            sinks = _open_traces(traces, project, opened)
+            sinks: list[Sink] = [*_open_traces(traces, project, opened)]
+            if wish.connectors:
+                sinks += _messages(project, report.say)
             connectors = Connectors(project, wish.model.absolute().parent)
             engine, name = _engine(wish, project, sinks, report)
             runner = Runner(
@@ -215,6 +218,12 @@ def _engine(
         raise UsageError(f"Spark does not start: {error}; --engine kernel needs none") from error
 
 
+def _messages(project: Project, say: Say) -> list[MessageSink]:
+    sender = Sender(project)
+    paths = [path for path in project.windows if path in sender.windows]
+    return [MessageSink(path, sender, say) for path in paths]
+
+
 def _check_files(traces: list[TraceOption]) -> None:
     files = [trace.file for trace in traces]
     for file in files:
@@ -240,13 +249,13 @@ def _open_inputs(
 
 def _open_traces(
     traces: list[TraceOption], project: Project, opened: contextlib.ExitStack
-) -> list[Sink]:
+) -> list[FileSink]:
     sinks = []
     for option in traces:
         window = project.windows[option.window]
         target = FileTarget(file=str(option.file))
         try:
-            sink = Sink("--trace", window, option.file, target)
+            sink = FileSink("--trace", window, option.file, target)
         except OSError as error:
             raise UsageError(f"--trace: {option.file}: {error.strerror}") from None
         opened.callback(sink.close)

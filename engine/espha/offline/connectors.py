@@ -12,7 +12,7 @@ from espha.model.filesystem import FORMATS, file_source, file_target
 from espha.model.project import ConnectorGroup, ConnectorState
 from espha.model.timers import timer
 from espha.offline.feeds import Feed, FileFeed, TimerFeed
-from espha.offline.sinks import Sink
+from espha.offline.sinks import FileSink, Sink
 
 
 class NotRun(Exception):  # noqa: N818 - it names a state
@@ -133,7 +133,7 @@ class Connectors:
             feed = FileFeed(name, window, self._home / source.file, source)
         else:
             target = file_target(properties)
-            sink = Sink(name, window, self._home / target.file, target)
+            sink = FileSink(name, window, self._home / target.file, target)
             if target.snapshot and window.path in self._rows:
                 sink.write(self._rows[window.path].inserts())
             started.sinks.append(sink)

@@ -87,7 +87,7 @@ def _table(project: Project, runner: Runner) -> Table:
     for (_, source), count in tally.read.items():
         entered[source] += count
     for path, window in project.windows.items():
-        files = [f"{sink.path} ({sink.written:,})" for sink in runner.sinks if sink.window == path]
+        files = [f"{sink.goal} ({sink.written:,})" for sink in runner.sinks if sink.window == path]
         table.add_row(
             escape(path),
             window.kind,

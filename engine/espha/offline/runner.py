@@ -205,7 +205,7 @@ class Runner:
             self._sinks[sink.window] = [
                 other for other in self._sinks[sink.window] if other is not sink
             ]
-            self.tally.troubles.append(f"{sink.name}: {sink.path}: {error.strerror or error}")
+            self.tally.troubles.append(f"{sink.name}: {sink.goal}: {error.strerror or error}")
 
     def _flows(self, arrivals: Sequence[Arrival], outcome: Outcome) -> bool:
         """Say whether events flowed that were not just the ticks of timers and counters."""

@@ -1,25 +1,52 @@
-"""Where the events that leave a window are written: traces, and fs connectors of type sub."""
+"""Where the events that leave a window go: to files, and into messages."""
 
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from espha.model import Window
 from espha.model.csv import line_formatter
 from espha.model.events import Event, Value
 from espha.model.filesystem import FileTarget
 from espha.model.types import DOUBLES, formatter
+from espha.senders import Sender, SendError
 
 
-class Sink:
-    """Writes what leaves a window to a file.
+class Sink(Protocol):
+    """Takes what leaves a window.
 
     Attributes:
-        name: what wants the file, as a user knows it.
+        name: what wants it, as a user knows it.
         window: "query/window".
-        written: events written.
+        goal: where it goes, as a user knows it.
+        written: events taken.
     """
+
+    name: str
+    window: str
+    goal: str
+    written: int
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Take events, in order.
+
+        Raises:
+            OSError: they cannot be taken; it is of no use to try again.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Let others see what was taken; raises like `write`."""
+        ...
+
+    def close(self) -> None:
+        """End; raises like `write`."""
+        ...
+
+
+class FileSink:
+    """Writes what leaves a window to a file; see `Sink`."""
 
     def __init__(self, name: str, window: Window, path: Path, target: FileTarget) -> None:
         """Create the file, and the folders that it lies in.
@@ -27,7 +54,7 @@ class Sink:
         Raises:
             OSError: it cannot be written.
         """
-        self.name, self.window, self.path = name, window.path, path
+        self.name, self.window, self.goal = name, window.path, str(path)
         self.written = 0
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
@@ -41,11 +68,7 @@ class Sink:
         self._header(window)
 
     def write(self, events: Iterable[Event]) -> None:
-        """Write events, in order.
-
-        Raises:
-            OSError: they cannot be written.
-        """
+        """Write events, in order; see `Sink`."""
         for event in events:
             if not self._left_out(event):
                 self._file.write(self._line(event))
@@ -53,19 +76,11 @@ class Sink:
                 self.written += 1
 
     def flush(self) -> None:
-        """Let others see what was written.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Let others see what was written."""
         self._file.flush()
 
     def close(self) -> None:
-        """Write the rest and close the file.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write the rest and close the file."""
         self._file.close()
 
     def _left_out(self, event: Event) -> bool:
@@ -109,3 +124,33 @@ def _json_value(type_: str, target: FileTarget) -> Callable[[Any], Any]:
     if type_ == "blob" or (target.date_format and type_ in {"date", "stamp"}):
         return formatter(type_, target.date_format)
     return lambda value: value
+
+
+class MessageSink:
+    """Sends what leaves a notification window; see `Sink`.
+
+    A message that cannot be sent is told and counted, and the next one is tried.
+    """
+
+    goal = "messages"
+
+    def __init__(self, window: str, sender: Sender, say: Callable[[str], None]) -> None:
+        self.name, self.window = "notification", window
+        self.written = 0
+        self._sender = sender
+        self._say = say
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Send messages, in order."""
+        for event in events:
+            try:
+                self._sender.send(self.window, event)
+                self.written += 1
+            except SendError as error:
+                self._say(f"{self.window}: {error}")
+
+    def flush(self) -> None:
+        """Messages are sent at once."""
+
+    def close(self) -> None:
+        """There is nothing open."""

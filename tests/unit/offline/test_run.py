@@ -248,3 +248,24 @@ def test_a_refused_model_is_not_run(tmp_path: Path) -> None:
     place.write("model.xml", xml("<window-score name='s'/>"))
     assert place.run() == REFUSED
     assert 'line 3: <window-score name="s">: this window is not supported: analytic' in place.said
+
+
+def test_messages_are_sent_unless_the_models_connectors_are_left_alone(tmp_path: Path) -> None:
+    """A receiver that is not there is told of, and the run goes on."""
+    place = Place(tmp_path)
+    window = (
+        '<window-notification name="out"><delivery-channels>'
+        "<http><http-info><url>http://127.0.0.1:1/</url></http-info></http>"
+        "<log><log-contents><text-content>$x</text-content></log-contents></log>"
+        "</delivery-channels></window-notification>"
+    )
+    edge = '<edge source="in" target="out"/>'
+    place.write("model.xml", xml(source("id*:int32,x:string") + window, edge))
+    rows = place.write("rows.csv", "I,N,1,a", "I,N,2,b")
+    trace = tmp_path / "t.csv"
+    assert place.run(inputs=[f"in={rows}"], traces=[f"out={trace}"]) == DONE
+    assert place.said.count("q/out: http://127.0.0.1:1/ could not be reached: ") == 2
+    assert "messages (2)" in place.said
+    assert len(place.lines("t.csv")) == 4
+    assert place.run(inputs=[f"in={rows}"], connectors=False) == DONE
+    assert "could not be reached" not in place.said
