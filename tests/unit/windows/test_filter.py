@@ -1,0 +1,118 @@
+"""Filters: expressions with statements, kept variables, refusals."""
+
+import pytest
+
+from espha.kernel import Kernel
+from espha.model import read_project
+from espha.model.problems import ModelError
+from espha.windows.events import Event
+from support.models import SUB, behind, source, xml
+
+SCHEMA = "id*:int64,x:int64"
+EVERY_OTHER = (
+    "<expr-initialize><initializer type='int32'>integer n = 0</initializer>"
+    "<udfs><udf name='even' type='int32'>parameter(1) % 2 = 0</udf></udfs></expr-initialize>"
+    "<expression>n = n + 1; if x &lt; 0 then while true n = n + 1; return even(n)</expression>"
+)
+
+
+def window(inside: str, index: str = "pi_EMPTY") -> str:
+    return f'<window-filter name="out" index="{index}">{inside}{SUB}</window-filter>'
+
+
+def passed(kernel: Kernel, *events: Event) -> list[Event]:
+    return [out for event in events for _, out in kernel.publish("q/in", event, 0)]
+
+
+def insert(number: int, x: int | None = 0) -> Event:
+    return Event("I", "N", (number, x))
+
+
+def test_a_kept_variable_counts_the_events() -> None:
+    kernel = Kernel(behind(SCHEMA, window(EVERY_OTHER)))
+    found = passed(kernel, *(insert(number) for number in range(5)))
+    assert [event.values[0] for event in found] == [1, 3]
+
+
+def test_a_refused_event_leaves_the_variables_as_they_were() -> None:
+    kernel = Kernel(behind(SCHEMA, window(EVERY_OTHER)))
+    passed(kernel, insert(0))
+    before = kernel.state()["windows"]["q/out"]
+    assert passed(kernel, insert(1, -1)) == []
+    ((path, reason),) = kernel.take_refusals()
+    assert (path, "takes more than 100000 steps" in reason) == ("q/out", True)
+    assert kernel.state()["windows"]["q/out"] == before
+    assert passed(kernel, insert(2)) == [insert(2)]
+
+
+def test_variables_are_part_of_the_state() -> None:
+    project = behind(SCHEMA, window(EVERY_OTHER))
+    kernel, other = Kernel(project), Kernel(project)
+    passed(kernel, insert(0))
+    other.restore(kernel.state())
+    assert passed(other, insert(1)) == passed(kernel, insert(1)) == [insert(1)]
+
+
+def test_the_opcode_and_the_clock_can_be_asked() -> None:
+    text = "<expression>ESP_OPCODE == 'D' or year(today()) == 2024</expression>"
+    kernel = Kernel(behind(SCHEMA, window(text)))
+    delete = Event("D", "N", (1, None))
+    assert passed(kernel, insert(1), delete) == [delete]
+    assert kernel.publish("q/in", insert(2), 1_709_211_909_000) == [("q/out", insert(2))]
+
+
+@pytest.mark.parametrize("expression", ["null", "x / 0", "0.0", "if x = 5 then 0"])
+def test_null_and_zero_do_not_pass(expression: str) -> None:
+    kernel = Kernel(behind(SCHEMA, window(f"<expression>{expression}</expression>")))
+    assert passed(kernel, insert(1, 5)) == []
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        (
+            "<expression>'x'</expression>",
+            "a filter needs a condition, the expression gives a string",
+        ),
+        (
+            "<expression>\n1 +\n  y</expression>",
+            "<expression>: line 2, column 3: there is no field",
+        ),
+        ("<expression>1</expression><plugin name='p'/>", "C++ plug-ins are not run"),
+        (
+            "<expr-initialize><initializer type='int32'>x = 1</initializer></expr-initialize>"
+            "<expression>1</expression>",
+            "<initializer>: line 1, column 1: 'x' is not declared",
+        ),
+        (
+            "<expr-initialize><initializer type='int'>1</initializer></expr-initialize>"
+            "<expression>1</expression>",
+            "<initializer>: type 'int' is not known",
+        ),
+        (
+            "<expr-initialize><initializer type='int32'>while 1 1</initializer></expr-initialize>"
+            "<expression>1</expression>",
+            "<initializer>: an expression takes more than 100000 steps",
+        ),
+        (
+            "<expr-initialize><udfs><udf name='abs' type='int32'>1</udf></udfs></expr-initialize>"
+            "<expression>1</expression>",
+            "there is a function 'abs' already",
+        ),
+        (
+            "<expr-initialize><udfs><udf name='f' type='int32'>1 +</udf></udfs></expr-initialize>"
+            "<expression>1</expression>",
+            '<udf name="f">: the expression ends too early',
+        ),
+        (
+            "<expr-initialize><udfs><udf name='f' type='int32'>1</udf>"
+            "<udf name='F' type='int32'>1</udf></udfs></expr-initialize><expression>1</expression>",
+            "function 'f' stands twice",
+        ),
+    ],
+)
+def test_refused(inside: str, reason: str) -> None:
+    edge = '<edge source="in" target="out"/>'
+    with pytest.raises(ModelError) as caught:
+        read_project(xml(source(SCHEMA) + window(inside), edge))
+    assert reason in str(caught.value)
