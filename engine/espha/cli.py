@@ -30,8 +30,9 @@ SetOption = Annotated[
 def check(model: ModelArgument, settings: SetOption = None) -> None:
     """Read a model; print its windows, or end with 2 and every problem with its line."""
     from espha.offline.command import check as run
+    from espha.offline.command import guarded
 
-    raise typer.Exit(run(model, settings or (), typer.echo, _say))
+    raise typer.Exit(guarded(lambda: run(model, settings or (), typer.echo, _say), _say))
 
 
 @app.command(name="run")
@@ -81,7 +82,7 @@ def run_model(
     import structlog
     from rich.console import Console
 
-    from espha.offline.command import RunWish
+    from espha.offline.command import RunWish, guarded
     from espha.offline.command import run as run_wish
 
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
@@ -94,7 +95,8 @@ def run_model(
         idle_s=until_idle,
         engine=engine,
     )
-    raise typer.Exit(run_wish(wish, Console(stderr=True)))
+    console = Console(stderr=True)
+    raise typer.Exit(guarded(lambda: run_wish(wish, console), _say))
 
 
 @app.command()
@@ -108,8 +110,9 @@ def graph(
 ) -> None:
     """Draw the windows and edges of a model, as SVG."""
     from espha.offline.command import graph as draw
+    from espha.offline.command import guarded
 
-    raise typer.Exit(draw(model, settings or (), output, _say))
+    raise typer.Exit(guarded(lambda: draw(model, settings or (), output, _say), _say))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ TROUBLE: Final = 1
 """A file could not be read or written on the way, the rest was done."""
 REFUSED: Final = 2
 """The model is refused, or the command line cannot be meant."""
+BROKEN: Final = 3
+"""A mistake of espha's own."""
 INTERRUPTED: Final = 130
 
 Say = Callable[[str], None]
@@ -62,6 +65,21 @@ class RunWish:
     connectors: bool = True
     idle_s: float | None = None
     engine: str = ""
+
+
+def guarded(action: Callable[[], int], say: Say) -> int:
+    """Return what `action` returns; an error that nobody foresaw is a sentence and `BROKEN`."""
+    try:
+        return action()
+    except Exception as error:
+        if os.environ.get("ESPHA_DEBUG"):
+            raise
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        say(
+            f"a mistake in espha, at {Path(place.filename).name}:{place.lineno}: "
+            f"{type(error).__name__}: {error}; please report it (ESPHA_DEBUG=1 shows more)"
+        )
+        return BROKEN
 
 
 def load(
@@ -238,8 +256,9 @@ def _open_inputs(
     for option in inputs:
         window = project.windows[option.window]
         source = FileSource(file=str(option.file), layout=option.layout, block=option.block)
+        path = Path("/dev/stdin") if str(option.file) == "-" else option.file
         try:
-            feed = FileFeed(str(option.file), window, option.file, source)
+            feed = FileFeed(str(option.file), window, path, source)
         except OSError as error:
             raise UsageError(f"--input: {option.file}: {error.strerror}") from None
         opened.callback(feed.close)
@@ -254,8 +273,9 @@ def _open_traces(
     for option in traces:
         window = project.windows[option.window]
         target = FileTarget(file=str(option.file))
+        path = Path("/dev/stdout") if str(option.file) == "-" else option.file
         try:
-            sink = FileSink("--trace", window, option.file, target)
+            sink = FileSink("--trace", window, path, target)
         except OSError as error:
             raise UsageError(f"--trace: {option.file}: {error.strerror}") from None
         opened.callback(sink.close)

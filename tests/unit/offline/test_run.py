@@ -1,10 +1,12 @@
 """`espha run`: files in, files out."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from espha.offline.command import DONE, REFUSED, TROUBLE
+from espha.offline.command import BROKEN, DONE, REFUSED, TROUBLE, guarded
 from support.models import source, xml
 from support.offline import FakeClock, Place
 
@@ -248,6 +250,26 @@ def test_a_refused_model_is_not_run(tmp_path: Path) -> None:
     place.write("model.xml", xml("<window-score name='s'/>"))
     assert place.run() == REFUSED
     assert 'line 3: <window-score name="s">: this window is not supported: analytic' in place.said
+
+
+def test_files_may_be_standard_input_and_output(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write("model.xml", xml(source("id*:int32,x:string")))
+    command = [sys.executable, "-m", "espha.cli", "run", "model.xml", "--engine", "kernel"]
+    done = subprocess.run(
+        [*command, "--input", "in=-,noopcode", "--trace", "in=-"],
+        input="1,a\n2,b", cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "I,N, 1,a\nI,N, 2,b\n"
+    assert "2 events in, 0 bad; run by the kernel" in done.stderr
+
+
+def test_a_mistake_of_our_own_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.delenv("ESPHA_DEBUG", raising=False)
+    assert guarded(lambda: 1 // 0, said.append) == BROKEN
+    assert said[0].startswith("a mistake in espha, at test_run.py:")
+    assert "ZeroDivisionError: integer division or modulo by zero; please report it" in said[0]
 
 
 def test_messages_are_sent_unless_the_models_connectors_are_left_alone(tmp_path: Path) -> None:
