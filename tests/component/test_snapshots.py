@@ -189,8 +189,8 @@ def test_a_diverged_engine_rebuilds_and_says_so(deploy: Deploy) -> None:
     shelf = deployment.snapshots(standby)
     header, body = shelf.read(shelf.files()[0])
     state = loads(body)
-    ((first, *others),) = state["windows"][SUM]
-    state["windows"][SUM] = [(first + 1, *others)]
+    ((*others, last),) = state["windows"][SUM]
+    state["windows"][SUM] = [(*others, last + 1)]
     mark = Mark(**{name: getattr(header, name) for name in Mark.model_fields})
     shelf.write(make(mark, dumps(state), header.engine, header.runtime, header.made))
     feed(deployment, 26)
