@@ -11,8 +11,8 @@ from typing import Final
 
 from espha.model.aggregates import FUNCTIONS as AGGREGATES
 from espha.model.contexts import FUNCTIONS as FUNCTIONAL
-from espha.model.eel.calls import CASTS, SPECIAL
-from espha.model.eel.functions import FUNCTIONS, REFUSED
+from espha.model.eel.calls import SPECIAL
+from espha.model.eel.functions import CASTS, FUNCTIONS, REFUSED
 from espha.model.filesystem import SOURCE_PROPERTIES, TARGET_PROPERTIES
 from espha.model.kinds import KINDS
 from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Kind
