@@ -102,7 +102,7 @@ class Runner:
             outcome = self.engine.step(now, arrivals)
             self._deliver(outcome)
             if self._flows(arrivals, outcome):
-                flowed = now
+                flowed = self._clock.now()
             self._start_connectors()
             self._progress(self.tally)
             if arrivals or self._unfinished(paced=False):
