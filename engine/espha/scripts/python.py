@@ -85,7 +85,7 @@ class PythonScript:
     def state(self) -> Any:
         """Return the variables; None before the first call."""
         if self._since:
-            good, answer = self._ask(["state"])
+            good, answer = self._ask_twice(["state"])
             if not good:
                 raise ScriptError(answer)
             self._state, self._since = answer, []
@@ -101,6 +101,13 @@ class PythonScript:
         if self._process is not None:
             self._process.kill()
             self._process = None
+
+    def _ask_twice(self, message: _Message) -> tuple[bool, Any]:
+        """Ask a new process, with the same calls behind it, when the first one is gone."""
+        try:
+            return self._ask(message)
+        except ScriptError:
+            return self._ask(message)
 
     def _ask(self, message: _Message) -> tuple[bool, Any]:
         if self._process is None:

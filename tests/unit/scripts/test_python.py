@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 
 import pytest
 
@@ -206,6 +207,15 @@ def test_what_is_replayed_is_bounded() -> None:
     with pytest.raises(ScriptError):
         call(loaded, 2)
     assert call(loaded, 1) == [{"x": CALLS_KEPT + 11, "y": None}]
+
+
+def test_the_state_is_there_after_a_process_was_killed_from_outside() -> None:
+    loaded, other = script(DYING), script(DYING)
+    for each in (loaded, other):
+        call(each, 1)
+    assert loaded._process is not None
+    os.kill(loaded._process._process.pid, signal.SIGKILL)
+    assert loaded.state() == other.state()
 
 
 def test_the_process_inherits_nothing_and_ends_with_the_script() -> None:
