@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.model.eel import ExpressionError, Language, converter
@@ -174,6 +174,7 @@ rows = st.tuples(
 )
 
 
+@settings(deadline=None)  # a loaded machine is no failure
 @given(trees, rows)
 def test_every_expression_gives_a_value_of_its_type(text: str, row: tuple[Any, ...]) -> None:
     """No exception, no NaN, no infinity, nothing beyond 64 bits, whatever the values are."""
@@ -184,6 +185,7 @@ def test_every_expression_gives_a_value_of_its_type(text: str, row: tuple[Any, .
     assert type(found) is not int or -(2**63) <= found <= BIG
 
 
+@settings(deadline=None)  # a loaded machine is no failure
 @given(st.text(max_size=60))
 def test_any_text_compiles_or_is_refused(text: str) -> None:
     try:
