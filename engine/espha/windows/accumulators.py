@@ -283,7 +283,7 @@ class First(Ordered):
 
 
 class Concatenation(Ordered):
-    """All values that are not null, in the order in which the rows came."""
+    """All values that have a text, in the order in which the rows came."""
 
     def __init__(self, kind: str, separator: str) -> None:
         super().__init__()
@@ -291,8 +291,10 @@ class Concatenation(Ordered):
 
     def value(self) -> str | None:
         """Return them as one text."""
-        texts = [self._text(value) for value in self._rows.values() if value is not None]
-        return self._separator.join(texts) if texts else None
+        # A date beyond the calendar has no text.
+        texts = [self._text(value) for value in self._rows.values()]
+        there = [text for text in texts if text is not None]
+        return self._separator.join(there) if there else None
 
 
 class Lag:

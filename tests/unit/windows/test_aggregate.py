@@ -186,6 +186,12 @@ def test_first_and_cat_follow_the_rows_and_last_follows_the_events() -> None:
     ]
 
 
+def test_a_time_beyond_the_calendar_has_no_text() -> None:
+    target = kernel("c:string=ESP_aCat(t)", schema="id*:int64,g:string,t:stamp")
+    assert put(target, f"I 1,a,{2**63 - 1}") == "I a,-"
+    assert put(target, "I 2,a,0").startswith("U a,1970-01-01")
+
+
 def test_opcodes_are_counted_as_they_changed_the_rows() -> None:
     columns = "|".join(f"f{n}:int64=ESP_aCountOpcodes({n})" for n in (1, 2, 3))
     target = kernel(columns)
