@@ -18,6 +18,10 @@ Number = int | float
 Settings = Mapping[str, int | float | str]
 
 
+_DELETES: Final = frozenset({"D", "SD"})
+_INFINITE: Final = math.inf
+
+
 class Algorithm(Protocol):
     """What computes results; made of its settings and the names of the results wanted."""
 
@@ -62,7 +66,7 @@ class Calculate:
         wanted = {output.field: output.result for output in window.outputs}
         width, sources = len(feed), []
         results: list[str] = []
-        self._makes: list[Callable[[Number], Number]] = []
+        self._makes: list[Callable[[Any], Number]] = []
         for field in window.fields:
             if field.name in wanted:
                 sources.append(width + len(results))
@@ -80,7 +84,7 @@ class Calculate:
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return a unit for each row of results."""
         event = unit[0]
-        if event.opcode in {"D", "SD"}:
+        if event.opcode in _DELETES:
             return ()
         row = event.values
         rows = self._algorithm.observe(tuple([row[place] for place in self._inputs]))
@@ -88,13 +92,12 @@ class Calculate:
         return [(Event(opcode, event.flags, self._row(row, results)),) for results in rows]
 
     def _row(self, row: tuple[Value, ...], results: Sequence[Number | None]) -> tuple[Value, ...]:
-        values = row + tuple(
-            [
-                # An infinite result is one that does not exist.
-                None if result is None or not math.isfinite(result) else make(result)
-                for make, result in zip(self._makes, results, strict=True)
-            ]
-        )
+        made: list[Value] = []
+        for make, result in zip(self._makes, results, strict=True):
+            # An infinite result is one that does not exist.
+            exists = result is not None and -_INFINITE < result < _INFINITE
+            made.append(make(result) if exists else None)
+        values = (*row, *made)
         return values if self._appended else tuple([values[place] for place in self._sources])
 
     def state(self) -> Any:

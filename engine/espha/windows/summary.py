@@ -5,7 +5,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from espha.windows.calculate_exact import Number, ratio
+from espha.windows.calculate_exact import Number
+
+_LARGEST_POWER: Final = 1024
 
 
 class Summary:
@@ -13,7 +15,7 @@ class Summary:
 
     Sums are exact (see `calculate_exact`), so an event costs the same whatever the length of the
     window. `total` and `squares` are sums of whole numbers: of the values times 2**scale, and of
-    their squares.
+    their squares; `one` is 2**scale.
     """
 
     def __init__(self, settings: Mapping[str, Any], wanted: Sequence[str]) -> None:
@@ -24,10 +26,12 @@ class Summary:
         self._clear()
 
     def _clear(self) -> None:
-        self.n = self.missing = self.total = self.squares = self.scale = 0
+        self.n = self.missing = self.total = self.squares = 0
+        self._note_scale(0)
         self.least: Number | None = None
         self.greatest: Number | None = None
         self._window: deque[Number | None] = deque()
+        self._scaled: deque[int | None] = deque()
         # Values that are the least (the greatest) of all that came after them, and their numbers.
         self._lows: deque[tuple[int, Number]] = deque()
         self._highs: deque[tuple[int, Number]] = deque()
@@ -46,29 +50,57 @@ class Summary:
         return (result,)
 
     def _put(self, value: Number | None) -> None:
-        self._number += 1
+        scaled = None
+        if value is None:
+            self.missing += 1
+        else:
+            scaled = self._scale(value)
+            self.n += 1
+            self.total += scaled
+            if self._has_squares:
+                self.squares += scaled * scaled
         if self._length:
             self._window.append(value)
+            self._scaled.append(scaled)
             if len(self._window) > self._length:
-                self._count(self._window.popleft(), -1)
-        self._count(value, 1)
+                self._leave()
         if self._has_ends:
+            self._number += 1
             self._note_ends(value)
 
-    def _count(self, value: Number | None, sign: int) -> None:
-        if value is None:
-            self.missing += sign
-            return
-        numerator, places = ratio(value)
+    def _scale(self, value: Number) -> int:
+        """Return the value times 2**scale; the scale grows when that is no whole number."""
+        if type(value) is int:
+            return value << self.scale
+        # To multiply by a power of two is exact, or infinite and so no whole number.
+        scaled = value * self._factor
+        if scaled.is_integer():
+            return int(scaled)
+        numerator, denominator = value.as_integer_ratio()
+        places = denominator.bit_length() - 1
         if places > self.scale:
-            self.total <<= places - self.scale
-            self.squares <<= 2 * (places - self.scale)
-            self.scale = places
-        numerator <<= self.scale - places
-        self.n += sign
-        self.total += sign * numerator
+            more = places - self.scale
+            self._note_scale(places)
+            self.total <<= more
+            self.squares <<= 2 * more
+            self._scaled = deque([None if old is None else old << more for old in self._scaled])
+        return numerator << (self.scale - places)
+
+    def _note_scale(self, scale: int) -> None:
+        self.scale, self.one = scale, 1 << scale
+        self._factor = math.ldexp(1.0, scale) if scale < _LARGEST_POWER else math.inf
+
+    def _leave(self) -> None:
+        """Take the oldest value out."""
+        self._window.popleft()
+        scaled = self._scaled.popleft()
+        if scaled is None:
+            self.missing -= 1
+            return
+        self.n -= 1
+        self.total -= scaled
         if self._has_squares:
-            self.squares += sign * numerator * numerator
+            self.squares -= scaled * scaled
 
     def _note_ends(self, value: Number | None) -> None:
         if not self._length:
@@ -114,8 +146,9 @@ class Summary:
             for value in state:
                 self._put(value)
         else:
-            self.n, self.missing, self.total, self.squares, self.scale, *ends = state
+            self.n, self.missing, self.total, self.squares, scale, *ends = state
             self.least, self.greatest = ends
+            self._note_scale(scale)
 
 
 def _needed(value: Number | None) -> Number:
@@ -127,25 +160,25 @@ def _needed(value: Number | None) -> Number:
 def _sum(of: Summary) -> float:
     if not of.n:
         raise ValueError("no observations")
-    return of.total / (1 << of.scale)
+    return of.total / of.one
 
 
 def _mean(of: Summary) -> float:
-    return of.total / (of.n << of.scale)
+    return of.total / (of.n * of.one)
 
 
 def _css(of: Summary) -> float:
-    return of.spread() / (of.n << 2 * of.scale)
+    return of.spread() / (of.n * of.one * of.one)
 
 
 def _uss(of: Summary) -> float:
     if not of.n:
         raise ValueError("no observations")
-    return of.squares / (1 << 2 * of.scale)
+    return of.squares / (of.one * of.one)
 
 
 def _var(of: Summary) -> float:
-    return of.spread() / (of.n * (of.n - 1) << 2 * of.scale)
+    return of.spread() / (of.n * (of.n - 1) * of.one * of.one)
 
 
 def _std(of: Summary) -> float:
@@ -153,7 +186,7 @@ def _std(of: Summary) -> float:
 
 
 def _stderr(of: Summary) -> float:
-    return math.sqrt(of.spread() / (of.n * of.n * (of.n - 1) << 2 * of.scale))
+    return math.sqrt(of.spread() / (of.n * of.n * (of.n - 1) * of.one * of.one))
 
 
 def _cv(of: Summary) -> float:
