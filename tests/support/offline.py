@@ -4,6 +4,7 @@ import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -52,10 +53,10 @@ class Place:
         """Return the lines of a file."""
         return (self.folder / name).read_text(encoding="utf-8").splitlines()
 
-    def run(self, *, clock: FakeClock | None = None, **wish: object) -> int:
+    def run(self, *, clock: FakeClock | None = None, **wish: Any) -> int:
         """Run the model; what it says is in `said`."""
         console = Console(width=200, force_terminal=False, record=True, file=io.StringIO())
         wish = {"model": self.model, **wish}
-        code = run(RunWish(**wish), console, clock or FakeClock())  # type: ignore[arg-type]
+        code = run(RunWish(**wish), console, clock or FakeClock())
         self.said = console.export_text()
         return code

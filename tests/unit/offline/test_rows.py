@@ -103,7 +103,7 @@ pieces = st.lists(st.sampled_from(['"', ",", "\n", "\r\n", "a", " ", "é", "{", 
 @settings(deadline=None)
 @given(pieces.map("".join), st.integers(1, 7), st.sampled_from(["csv", "json"]))
 def test_pieces_change_nothing(text: str, chunk: int, form: str) -> None:
-    layout = Layout(format=form)  # type: ignore[arg-type]
+    layout = Layout(format=form)
     assert read(text.encode(), layout, chunk) == read(text.encode(), layout)
 
 

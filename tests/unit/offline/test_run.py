@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -231,7 +232,7 @@ def test_files_that_cannot_be_opened_are_told_and_the_rest_is_done(tmp_path: Pat
     ],
 )
 def test_what_cannot_be_meant_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: dict[str, object], reason: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: dict[str, Any], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     place = Place(tmp_path)
