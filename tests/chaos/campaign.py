@@ -78,9 +78,9 @@ def _leg(plan: Plan, site: Site, folder: Path, names: list[str], say: Say) -> Ou
     trial = Trial(site, folder, plan.model, plan.rate, plan.needs)
     outcome, started = Outcome(), time.monotonic()
     try:
-        trial.start()
-        say(f"{trial.id}: three engines in step, {plan.rate:g} rows a second")
-        with _errors(outcome, say):
+        with _errors(trial, outcome, say):
+            trial.start()
+            say(f"{trial.id}: three engines in step, {plan.rate:g} rows a second")
             epoch = trial.epoch()
             for number, name in enumerate(names, start=1):
                 epoch = _fault(trial, name, chance, epoch, outcome)
@@ -89,7 +89,7 @@ def _leg(plan: Plan, site: Site, folder: Path, names: list[str], say: Say) -> Ou
                 _soak(trial, plan.soak_minutes, say)
             outcome.false_failovers = trial.epoch() - epoch
         outcome.minutes = (time.monotonic() - started) / 60
-        with _errors(outcome, say):
+        with _errors(trial, outcome, say):
             arrivals = trial.finish()
             outcome.verdict = verdict(trial, arrivals, outcome.strikes)
     finally:
@@ -98,13 +98,13 @@ def _leg(plan: Plan, site: Site, folder: Path, names: list[str], say: Say) -> Ou
 
 
 @contextmanager
-def _errors(outcome: Outcome, say: Say) -> Iterator[None]:
+def _errors(trial: Trial, outcome: Outcome, say: Say) -> Iterator[None]:
     """What took too long, or broke, ends the trial but not its verdict."""
     try:
         yield
     except (AssertionError, RuntimeError, LookupError) as error:
         outcome.error = outcome.error or f"{type(error).__name__}: {error}"
-        say(f"ERROR {outcome.error}")
+        say(f"ERROR {error}: {trial.where()}")
 
 
 def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome) -> int:

@@ -136,6 +136,17 @@ class Trial:
         )
         wait_until(lambda: self._is_fresh(since), LIMIT_S, "output flows, none of it is old")
 
+    def where(self) -> str:
+        """Say where everybody is, for whoever wonders why nothing goes on."""
+        told = [f"all servers whole: {self.site.whole()}"]
+        for pod in self.pods:
+            status = pod.status()
+            shown = [status.get(key) for key in ("state", "in_step", "sequence", "message")]
+            told.append(f"{pod.name} {shown}")
+        arrivals = self.reader.refresh() if self._reader else []
+        told.append(f"{len(arrivals)} outputs, the last one {arrivals[-1:]}")
+        return "; ".join(told)
+
     def _has_one_active(self) -> bool:
         statuses = [pod.status() for pod in self.pods]
         active = sum(status.get("role") == "active" for status in statuses)

@@ -70,7 +70,7 @@ def gap(arrivals: Sequence[Arrival], start: float, end: float) -> float:
 def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> Verdict:
     """Judge a finished trial; fills gaps and damage of its strikes in."""
     for strike in strikes:
-        strike.gap_ms = gap(arrivals, strike.struck, strike.ended) * 1000
+        strike.gap_ms = gap(arrivals, strike.struck, strike.ended or float("inf")) * 1000
     blame = _Blame(arrivals, strikes)
     result = Verdict(rows_out=len(arrivals))
     order = [each.value for each in read_all(trial.site.kafka.bootstrap, trial.plan.order_log)]
@@ -80,7 +80,7 @@ def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]
         _values(trial, arrivals, order, blame, result)
     if trial.model.expect:
         _texts(trial, arrivals, order, result)
-    _acknowledgements(trial, order, blame, result)
+    _acknowledgements(trial, order, result)
     return result
 
 
@@ -162,7 +162,7 @@ def _texts(
     )
 
 
-def _acknowledgements(trial: Trial, order: Sequence[str], blame: "_Blame", result: Verdict) -> None:
+def _acknowledgements(trial: Trial, order: Sequence[str], result: Verdict) -> None:
     """Each commit that an engine was told to have succeeded is in the order log."""
     there = {record["sequence"]: record["digest"] for record in map(json.loads, order)}
     for pod in trial.pods:
