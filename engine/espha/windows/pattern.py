@@ -234,14 +234,7 @@ def _matcher(ports: frozenset[int], interest: Interest, names: dict[str, int]) -
     seen = [names[name] for name in interest.names]
     # Most often an expression sees all bound names.
     sees_all = seen == list(range(len(names)))
-    binds = [(interest.names.index(name), value.run) for name, value in interest.binds]
-
-    def bind(row: Row, bound: Row, clock: int) -> Row:
-        for place, value in binds:
-            if bound[place] is None:
-                found = value(Event("I", "N", row + bound), clock)
-                bound = (*bound[:place], found, *bound[place + 1 :])
-        return bound
+    bind = _binder(interest)
 
     def matches(offer: Offer) -> bool:
         if offer.port not in ports:
@@ -251,20 +244,32 @@ def _matcher(ports: frozenset[int], interest: Interest, names: dict[str, int]) -
             instance.bound if sees_all else tuple([instance.bound[place] for place in seen])
         )
         try:
-            if binds and None in bound:
+            if None in bound:
                 bound = bind(row, bound, offer.clock)
             if not run(Event("I", "N", row + bound), offer.clock):
                 return False
         except BadRecord:
             return False  # an expression that takes too many steps is not true
         if bound is not before:
-            values = list(instance.bound)
-            for place, value in zip(seen, bound, strict=True):
-                values[place] = value
-            instance.bound = tuple(values)
+            now = dict(zip(seen, bound, strict=True))
+            instance.bound = tuple([now.get(n, old) for n, old in enumerate(instance.bound)])
         return True
 
     return matches
+
+
+def _binder(interest: Interest) -> Callable[[Row, Row, int], Row]:
+    """Return what gives the bound names that an expression sees, with those that it binds."""
+    binds = [(interest.names.index(name), value.run) for name, value in interest.binds]
+
+    def bind(row: Row, bound: Row, clock: int) -> Row:
+        for place, value in binds:
+            if bound[place] is None:
+                found = value(Event("I", "N", row + bound), clock)
+                bound = (*bound[:place], found, *bound[place + 1 :])
+        return bound
+
+    return bind
 
 
 class _Outputs:

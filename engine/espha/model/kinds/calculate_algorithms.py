@@ -110,7 +110,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = {
     ),
     "FitStat": Algorithm(
         {"inputs": ("number", True), "response": ("label", False)},
-        {**_WINDOW, "classLabels": Parameter("")},
+        {**_WINDOW, "classLabels": Parameter(""), "labelLen": Parameter(0)},
         {
             "nOut": "count",
             "nmissOut": "count",
@@ -139,6 +139,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = {
             **_WINDOW,
             "cutStep": Parameter(0.01, 0.001, 1),
             "event": Parameter("1"),
+            "eventLen": Parameter(0),
             "reportInterval": Parameter(1, 1),
         },
         {

@@ -1,7 +1,7 @@
 """Pattern windows: events that follow, or do not follow, one another."""
 
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from lxml import etree
 
@@ -119,34 +119,32 @@ class _Reader:
         """Return a pattern; None when it is not active, or has problems."""
         findings = self._findings
         before = len(findings.problems)
-        attributes(element, frozenset({"name", "index", "active", "is-active"}), findings)
-        known = frozenset({"events", "logic", "output", "timefields"})
-        parts = {
-            str(child.tag): only_child(element, str(child.tag), findings)
-            for child in children(element, known, findings)
-        }
-        for tag in ("events", "logic", "output"):
-            if parts.get(tag) is None:
-                findings.refuse(element, f"needs <{tag}>")
+        parts = self._parts(element)
         if len(findings.problems) > before:
             return None
-        events, logic, output = (parts[tag] for tag in ("events", "logic", "output"))
-        assert events is not None and logic is not None and output is not None  # noqa: S101 - seen
-        found = self._events(events)
-        index = self._index(element, found)
-        times = self._times(parts.get("timefields"), found)
-        text = self._logic(logic, found)
-        outputs = self._outputs(output, found)
+        found = self._events(parts["events"])
+        pattern: dict[str, Any] = {
+            "index": self._index(element, found),
+            "logic": self._logic(parts["logic"], found),
+            "outputs": self._outputs(parts["output"], found),
+            "times": self._times(parts.get("timefields"), found),
+        }
         if len(findings.problems) > before or not _is_active(element):
             return None
-        return Pattern(
-            name=element.get("name", ""),
-            index=index,
-            events=tuple(found.values()),
-            logic=text,
-            outputs=outputs,
-            times=times,
-        )
+        return Pattern(name=element.get("name", ""), events=tuple(found.values()), **pattern)
+
+    def _parts(self, element: etree._Element) -> dict[str, etree._Element]:
+        findings = self._findings
+        attributes(element, frozenset({"name", "index", "active", "is-active"}), findings)
+        needed = frozenset({"events", "logic", "output"})
+        parts: dict[str, etree._Element] = {}
+        for child in children(element, needed | {"timefields"}, findings):
+            if str(child.tag) in parts:
+                findings.refuse(child, "stands twice in <pattern>")
+            parts[str(child.tag)] = child
+        for tag in sorted(needed - set(parts)):
+            findings.refuse(element, f"needs <{tag}>")
+        return parts
 
     def _events(self, block: etree._Element) -> dict[str, EventOfInterest]:
         elements: dict[str, etree._Element] = {}
