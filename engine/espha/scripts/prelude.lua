@@ -13,7 +13,7 @@ local debug_getmetatable, debug_setmetatable = debug.getmetatable, debug.setmeta
 local sort, insert, remove, concat, unpack, move =
   table.sort, table.insert, table.remove, table.concat, table.unpack, table.move
 local random, randomseed, mathtype = math.random, math.randomseed, math.type
-local format, load_chunk = string.format, load
+local format, rep, load_chunk = string.format, string.rep, load
 local ipairs = ipairs
 
 local G, frozen, known, names = {}, {}, {}, {}
@@ -142,7 +142,18 @@ for _, name in ipairs({ "assert", "error", "getmetatable", "ipairs", "rawequal",
   G[name] = _G[name]
 end
 
-local T = { pack = table.pack, move = table.move }
+local T = { pack = table.pack }
+
+-- In Lua, so that its steps are counted.
+function T.move(from, first, last, at, to)
+  to = to or from
+  if at > first and at <= last and rawequal(from, to) then
+    for place = last, first, -1 do to[at + place - first] = from[place] end
+  else
+    for place = first, last do to[at + place - first] = from[place] end
+  end
+  return to
+end
 
 function T.insert(t, ...)
   local n, count = len(t), select("#", ...)
@@ -196,9 +207,15 @@ function T.sort(t, before)
 end
 
 local S = {}
-for _, name in ipairs({ "byte", "char", "find", "gmatch", "gsub", "len", "lower", "match", "rep",
+for _, name in ipairs({ "byte", "char", "find", "gmatch", "gsub", "len", "lower", "match",
                         "reverse", "sub", "upper", "pack", "packsize", "unpack" }) do
   S[name] = string[name]
+end
+
+-- Repeating nothing takes as many steps as repeating something, and they are not counted.
+function S.rep(value, times, between)
+  if value == "" and (between or "") == "" then return "" end
+  return rep(value, times, between)
 end
 
 function S.format(pattern, ...)

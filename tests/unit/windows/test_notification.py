@@ -125,6 +125,10 @@ def test_mail_and_short_messages_are_made_but_not_sent() -> None:
         ("<log><deliver>gt(</deliver></log>", "<deliver>"),
         ("<log><email-info/></log>", "not supported in <log>"),
         ("<http/>", "the url '' is none"),
+        (
+            "<http><http-info><url>http://a</url></http-info></http>" * 2,
+            "two <http> have one name",
+        ),
         ("<http><http-info><url>file:///etc/x</url></http-info></http>", "is none that starts"),
         ("<http><http-info><url>http://a/\nb</url></http-info></http>", "is none that starts"),
         (

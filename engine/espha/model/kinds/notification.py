@@ -101,6 +101,9 @@ def _read(reading: Reading) -> NotificationWindow | None:
     if not found:
         findings.refuse(block, f"needs a channel: {', '.join(_INFO)}")
     channels = tuple(channel for channel in found if channel is not None)
+    names = [channel.name for channel in channels if channel.kind == "http"]
+    if len(set(names)) < len(names):
+        findings.refuse(block, "two <http> have one name; give each a name of its own")
     if len(findings.problems) > before:
         return None
     return NotificationWindow(**reading.common, fields=FIELDS, context=context, channels=channels)
