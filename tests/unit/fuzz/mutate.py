@@ -17,6 +17,9 @@ WORDS = (
 )  # fmt: skip
 """What people write, and what they write by mistake."""
 
+CELLS = ("", "0", "1", "5", "-3", "2.5", " 7 ", "1e3", ".", "-9223372036854775808", '"a,b"')
+"""What can stand in a cell."""
+
 _LETTERS = "<>&\"'=/ \t\nabcxyz019:;,.*#$@%()[]{}-_\u00e9"
 
 Mutation = Callable[[random.Random, etree._Element], None]
@@ -35,6 +38,16 @@ def mutated_text(chance: random.Random, text: str, most: int = 6) -> str:
     for _ in range(chance.randint(1, most)):
         text = chance.choice(_TEXT_MUTATIONS)(chance, text)
     return text
+
+
+def mutated_line(chance: random.Random, line: str) -> str:
+    """Return a line of CSV with another cell, or with damage to its letters."""
+    if chance.random() < 0.5:
+        return mutated_text(chance, line, 2)
+    cells = line.split(",")
+    place = chance.randrange(len(cells))
+    cells[place] = chance.choice([*CELLS, *WORDS])
+    return ",".join(cells)
 
 
 def _any(chance: random.Random, root: etree._Element) -> etree._Element:
