@@ -9,6 +9,7 @@ from espha.model.kinds.geofence import GeofenceWindow
 from espha.model.project import Field
 from espha.windows.events import BadRecord, Event, Value
 from espha.windows.geofence_shapes import (
+    FARTHEST,
     Box,
     Circle,
     Point,
@@ -28,7 +29,7 @@ Cell = tuple[int, int, int]
 
 _GONE: Final = frozenset({"D", "SD"})
 _SHIFTS: Final = (0.0, 360.0, -360.0)
-_FINEST, _COARSEST = -30, 1023
+_FINEST = -30
 
 
 @dataclass(slots=True)
@@ -107,11 +108,7 @@ class Fences:
         except ValueError as error:
             raise BadRecord(f"geometry {_shown(key)}: {error}") from None
         box = box_of(shape, self._lookup, globe=self._globe)
-        middle = centroid(shape)
-        size = max(box.right - box.left, box.top - box.bottom)
-        if not all(map(math.isfinite, (*box, *middle, size))):
-            raise BadRecord(f"geometry {_shown(key)}: it is too large")
-        return _Fence(number, key, row, shape, box, middle, _cells(box))
+        return _Fence(number, key, row, shape, box, centroid(shape), _cells(box))
 
     def _shape(self, row: Row) -> Shape:
         geometry = self._geometry
@@ -126,8 +123,8 @@ class Fences:
             radius = geometry.default_radius
         if not isinstance(x, int | float) or not isinstance(y, int | float):
             raise ValueError("the centre is null")
-        if radius < 0:
-            raise ValueError(f"the radius {radius} is negative")
+        if not 0 <= radius <= FARTHEST:
+            raise ValueError(f"the radius {radius} is not between 0 and {FARTHEST:g}")
         return Circle(checked_point(x, y, globe=self._globe), float(radius))
 
     def _add(self, fence: _Fence) -> None:
@@ -183,7 +180,7 @@ class Fences:
 
 def _cells(box: Box) -> list[Cell]:
     size = max(box.right - box.left, box.top - box.bottom)
-    level = min(max(math.frexp(size)[1], _FINEST), _COARSEST)
+    level = max(math.frexp(size)[1], _FINEST)
     step = math.ldexp(1.0, level)
     left, bottom, right, top = (math.floor(edge / step) for edge in box)
     return [(level, x, y) for x in range(left, right + 1) for y in range(bottom, top + 1)]

@@ -14,6 +14,9 @@ from typing import Final, NamedTuple
 EARTH: Final = 6_371_000.0
 """Radius of the globe in metres."""
 
+FARTHEST: Final = 1e100
+"""Largest coordinate and distance: areas and centroids stay finite."""
+
 MAX_POINTS: Final = 100_000
 
 Point = tuple[float, float]
@@ -72,14 +75,14 @@ def checked_point(x: str | float, y: str | float, *, globe: bool) -> Point:
     """Return a point.
 
     Raises:
-        ValueError: not numbers, infinite, or a latitude beyond 90 degrees.
+        ValueError: not numbers, too large, or a latitude beyond 90 degrees.
     """
     try:
         point = float(x), float(y)
     except (ValueError, OverflowError):
         raise ValueError(f"{str(x)[:40]!r}, {str(y)[:40]!r} is no point") from None
-    if not all(map(math.isfinite, point)):
-        raise ValueError("a point is not finite")
+    if not all(abs(part) <= FARTHEST for part in point):
+        raise ValueError(f"{point[0]}, {point[1]} is beyond {FARTHEST:g}")
     if globe and abs(point[1]) > 90:
         raise ValueError(f"latitude {point[1]} is beyond 90 degrees")
     if globe and abs(point[0]) > 360:

@@ -173,7 +173,7 @@ def test_geometries_change_and_go() -> None:
     [
         ("1 2 3", "3 numbers make no line or polygon"),
         ("1 2 3 x", "is no point"),
-        ("1 2 3 nan", "a point is not finite"),
+        ("1 2 3 nan", "3.0, nan is beyond 1e+100"),
         ("0 0 1 0 1 1 0 0 5 5", "the last ring does not end"),
         (None, "the centre is null"),
     ],
@@ -186,12 +186,16 @@ def test_a_bad_geometry_is_refused_and_the_old_one_stays(data: Any, reason: str)
     assert run.kernel.state()["windows"]["q/out"] == before["windows"]["q/out"]
 
 
-def test_a_geometry_beyond_the_largest_double_is_refused() -> None:
+def test_what_is_too_far_away_is_refused() -> None:
     run = Run()
-    assert run.fence("g", at=(0.0, 0.0), r=1e308) == ["geometry g: it is too large"]
-    assert run.fence("g", at=(1e308, 0.0), r=1e308) == ["geometry g: it is too large"]
-    assert run.fence("g", at=(1e300, 0.0), r=1.0) == []
-    assert run.at(1e300, 0.0)[0][4] == "inside"
+    refusals = run.fence("g", at=(0.0, 0.0), r=1e308)
+    assert refusals == ["geometry g: the radius 1e+308 is not between 0 and 1e+100"]
+    assert run.fence("g", at=(1e308, 0.0), r=1.0) == ["geometry g: 1e+308, 0.0 is beyond 1e+100"]
+    assert run.fence("g", f"0 0 1e100 0 {1e100} {1e100} 0 0") == []
+    assert run.fence("small", at=(1e100, 0.0), r=1e-300) == []
+    assert run.at(1e100, 0.0)[0][1:3] == ("g", None)
+    assert run.at(1e308, 0.0) == []
+    assert run.kernel.take_refusals() == [("q/out", "1e+308, 0.0 is beyond 1e+100")]
 
 
 def test_degrees_are_measured_on_the_globe() -> None:
@@ -241,7 +245,7 @@ def test_a_schema_can_be_given() -> None:
     ("options", "reason"),
     [
         ({"options": 'coordinate-type="flat"'}, "coordinate-type 'flat' is not cartesian"),
-        ({"lookup": "-1"}, "lookupdistance is '-1'; give a number from 0 on"),
+        ({"lookup": "-1"}, "lookupdistance is '-1'; give a number from 0 to 1e100"),
         ({"lookup": "inf"}, "lookupdistance is 'inf'"),
         ({"output": "<output/>"}, "needs the attribute geoid-fieldname"),
         ({"output": '<output geoid-fieldname="x"/>'}, "the positions have a field x already"),

@@ -214,9 +214,9 @@ def _distance(reading: Reading, element: etree._Element, attribute: str) -> floa
         value = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
         value = math.nan
-    if math.isfinite(value) and value >= 0:
+    if 0 <= value <= 1e100:
         return value
-    reading.findings.refuse(element, f"{attribute} is {text!r}; give a number from 0 on")
+    reading.findings.refuse(element, f"{attribute} is {text!r}; give a number from 0 to 1e100")
     return 0.0
 
 
