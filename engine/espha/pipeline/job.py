@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,6 +13,7 @@ from pyspark.sql.types import StructType
 from espha.model import Project, model_digest
 from espha.model.topics import TopicPlan
 from espha.pipeline import codec, worker
+from espha.pipeline.plain import NotPlainError
 
 _INPUT = pa.schema([("row", pa.int32()), ("source", pa.int32()), ("value", pa.string())])
 
@@ -111,6 +113,35 @@ class BatchJob:
         if len(results) != len(batches):
             raise RuntimeError(f"{len(batches)} batches went in, {len(results)} came out")
         return results
+
+    def snapshot(self) -> tuple[int | None, bytes]:
+        """Return the sequence number that the worker's state stands for, and the state.
+
+        Raises:
+            NotPlainError: a window keeps what no snapshot can hold; the text names it.
+        """
+        answer, parts = self._move(worker.state_out(self._model), [b""])
+        return answer["sequence"], b"".join(parts)
+
+    def restore(self, body: bytes, sequence: int) -> None:
+        """Let the worker hold a state that `snapshot` returned for `sequence`.
+
+        Raises:
+            NotPlainError: it is no state of this model.
+        """
+        self._move(worker.state_in(self._model, sequence), list(worker.cut(body)))
+
+    def _move(
+        self, run: Callable[..., Iterator[pa.RecordBatch]], parts: list[bytes]
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        rows = pa.table([pa.nulls(len(parts), pa.string()), parts], schema=worker.STATE_ROWS)
+        frame = self._session.createDataFrame(rows).coalesce(1)
+        table = frame.mapInArrow(run, "note string, part binary").toArrow()
+        (note,) = filter(None, table.column("note").to_pylist())
+        answer = json.loads(note)
+        if "error" in answer:
+            raise NotPlainError(answer["error"])
+        return answer, [part for part in table.column("part").to_pylist() if part]
 
     def _table(self, batches: list[Batch]) -> tuple[pa.Table, list[Input | None]]:
         inputs: list[Input | None] = []

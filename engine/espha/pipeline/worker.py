@@ -20,6 +20,7 @@ import pyarrow as pa
 from espha.kernel import Kernel
 from espha.model import Project, read_project
 from espha.model.csv import parse_event
+from espha.pipeline.plain import NotPlainError, dumps, loads
 from espha.windows.events import BadRecord, Event
 
 OPEN = -1
@@ -61,6 +62,9 @@ class _Held:
 
 
 _HELD = _Held()
+STATE_ROWS = pa.schema([("note", pa.string()), ("part", pa.binary())])
+"""Rows in which a state travels: a note (JSON), or a part."""
+_PART_BYTES = 4 << 20
 
 
 def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator[pa.RecordBatch]]:
@@ -87,6 +91,72 @@ def pass_through(
     if gc.get_freeze_count() == 0:
         # Spark collects garbage after each job, 50 ms over all loaded modules: leave them out.
         gc.freeze()
+
+
+def state_out(model: WorkerModel) -> Callable[..., Iterator[pa.RecordBatch]]:
+    """Return the function for `mapInArrow` that gives the state, in rows of `STATE_ROWS`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from espha.pipeline.worker import give_state
+
+        list(batches)  # a worker that leaves input unread is ended, and its state with it
+        return give_state(model)
+
+    return run
+
+
+def state_in(model: WorkerModel, sequence: int) -> Callable[..., Iterator[pa.RecordBatch]]:
+    """Return the function for `mapInArrow` that takes a state, in rows of `STATE_ROWS`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from espha.pipeline.worker import take_state
+
+        return take_state(model, sequence, batches)
+
+    return run
+
+
+def give_state(model: WorkerModel) -> Iterator[pa.RecordBatch]:
+    """Yield a row with a note on this worker's state, then rows with the parts of it."""
+    held = _HELD
+    if held.kernel is None or held.sequence is None or held.digest != model.digest:
+        yield _note(sequence=None)
+        return
+    try:
+        body = dumps(held.kernel.state())
+    except NotPlainError as error:
+        yield _note(error=str(error))
+        return
+    yield _note(sequence=held.sequence)
+    for part in cut(body):
+        yield pa.RecordBatch.from_pylist([{"note": None, "part": part}], schema=STATE_ROWS)
+
+
+def take_state(
+    model: WorkerModel, sequence: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Hold the state whose parts come in; yield a note."""
+    body = b"".join(part for batch in batches for part in batch.column("part").to_pylist())
+    project = read_project(model.xml)
+    kernel = Kernel(project)
+    try:
+        kernel.restore(loads(body))
+    except Exception as error:  # what is not a state of this model fails in any way
+        yield _note(error=f"{type(error).__name__}: {error}")
+        return
+    _HELD.kernel, _HELD.project = kernel, project
+    _HELD.digest, _HELD.sequence = model.digest, sequence
+    yield _note(sequence=sequence)
+
+
+def cut(body: bytes) -> Iterator[bytes]:
+    """Cut a state into the parts in which it travels."""
+    return (body[at : at + _PART_BYTES] for at in range(0, len(body), _PART_BYTES))
+
+
+def _note(**note: Any) -> pa.RecordBatch:
+    rows = [{"note": json.dumps(note), "part": None}]
+    return pa.RecordBatch.from_pylist(rows, schema=STATE_ROWS)
 
 
 class _Run:
