@@ -42,7 +42,8 @@ def _fixed_number(field: str, default: int, message: str) -> tuple[str, str]:
     return f"{after} == {before}", message
 
 
-def _fixed(field: str, message: str) -> tuple[str, str]:
+def fixed(field: str, message: str) -> tuple[str, str]:
+    """A rule: the field stays as it was given, or absent."""
     same = f"has(self.{field}) == has(oldSelf.{field})"
     return f"{same} && (!has(self.{field}) || self.{field} == oldSelf.{field})", message
 
@@ -78,7 +79,7 @@ class ZooKeeper(Part):
                 3,
                 "The number of ZooKeeper servers cannot change; make a new deployment.",
             ),
-            _fixed(
+            fixed(
                 "storage", "The storage of ZooKeeper servers cannot change; make a new deployment."
             ),
             (
@@ -155,7 +156,7 @@ class Kafka(Part):
             _fixed_number(
                 "replicas", 3, "The number of Kafka brokers cannot change; make a new deployment."
             ),
-            _fixed("storage", "The storage of Kafka brokers cannot change; make a new deployment."),
+            fixed("storage", "The storage of Kafka brokers cannot change; make a new deployment."),
         )
     )
 
@@ -208,7 +209,7 @@ class Topics(Part):
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            _fixed(
+            fixed(
                 "prefix",
                 "The topic prefix cannot change: it names the data; make a new deployment.",
             ),

@@ -5,8 +5,16 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints
 
 from espha_operator.api.adapters import Adapters
-from espha_operator.api.base import OPERATOR_DEFAULT, Image, ObjectName, Part, Resources, rules
-from espha_operator.api.servers import Kafka, PvcPolicy, Topics, ZooKeeper
+from espha_operator.api.base import (
+    OPERATOR_DEFAULT,
+    Image,
+    ObjectName,
+    Part,
+    Resources,
+    Storage,
+    rules,
+)
+from espha_operator.api.servers import Kafka, PvcPolicy, Topics, ZooKeeper, fixed
 
 # kubectl keeps what it applied in an annotation; all of them together may have 256 KiB.
 INLINE_LIMIT = 200_000
@@ -41,6 +49,30 @@ class Model(Part):
     )
 
 
+class Snapshots(Part):
+    """Snapshots of the engines' state: an engine that starts again goes on behind the newest."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            fixed("storage", "The storage of snapshots cannot change; make a new deployment.")
+        )
+    )
+
+    storage: Storage = Field(
+        default_factory=Storage,
+        description="Volume of each engine.",
+        json_schema_extra=OPERATOR_DEFAULT,
+    )
+    interval: int = Field(
+        60,
+        ge=1,
+        le=86_400,
+        description="Seconds between two snapshots of a standby; the active engine makes one in "
+        "ten times as long.",
+    )
+    keep: int = Field(3, ge=1, le=100, description="Number of snapshots that each engine keeps.")
+
+
 class Engines(Part):
     """The engines that run the model; exactly one of them publishes."""
 
@@ -58,6 +90,9 @@ class Engines(Part):
         default_factory=Resources,
         description="Requests and limits of each engine.",
         json_schema_extra=OPERATOR_DEFAULT,
+    )
+    snapshots: Snapshots = Field(
+        default_factory=Snapshots, description="Snapshots of the engines' state."
     )
 
 
@@ -97,8 +132,8 @@ class Spec(Part):
     )
     pvc_policy: PvcPolicy = Field(
         "Delete",
-        description="What happens to the volumes of Kafka and ZooKeeper when the deployment is "
-        "deleted.",
+        description="What happens to the volumes of Kafka, ZooKeeper and the engines when the "
+        "deployment is deleted.",
     )
 
     @property

@@ -75,6 +75,7 @@ def ask_engine(pod: Pod) -> EngineFacts | None:
 
 def engine_facts(name: str, told: Object) -> EngineFacts:
     """The facts in a supervisor's `/status`; what the child has not said yet counts as nothing."""
+    age = told.get("snapshot_age_s")
     return EngineFacts(
         name=name,
         state=str(told.get("state") or "starting"),
@@ -82,6 +83,8 @@ def engine_facts(name: str, told: Object) -> EngineFacts:
         message=str(told.get("message") or ""),
         sequence=int(told.get("sequence") or 0),
         epoch=int(told.get("epoch") or 0),
+        diverged=str(told.get("diverged") or ""),
+        snapshot_age=None if age is None else float(age),
     )
 
 

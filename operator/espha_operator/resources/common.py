@@ -75,6 +75,8 @@ class Pods:
     grace: int
     selector: dict[str, str] = field(default_factory=dict)
     storage: Storage | None = None
+    volume: str = "data"
+    """Name of the volume in `storage`."""
 
 
 def stateful_set(deployment: Deployment, pods: Pods) -> Object:
@@ -91,7 +93,7 @@ def stateful_set(deployment: Deployment, pods: Pods) -> Object:
         },
     }
     if pods.storage:
-        spec["volumeClaimTemplates"] = [_claim(deployment, pods.component, pods.storage)]
+        spec["volumeClaimTemplates"] = [_claim(deployment, pods, pods.storage)]
         spec["persistentVolumeClaimRetentionPolicy"] = {
             "whenDeleted": deployment.spec.pvc_policy,
             "whenScaled": "Retain",
@@ -142,7 +144,7 @@ def _restricted(container: Object) -> Object:
     }
 
 
-def _claim(deployment: Deployment, component: str, storage: Storage) -> Object:
+def _claim(deployment: Deployment, pods: Pods, storage: Storage) -> Object:
     spec: Object = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": str(storage.size)}},
@@ -152,7 +154,7 @@ def _claim(deployment: Deployment, component: str, storage: Storage) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "labels": labels(deployment, component)},
+        "metadata": {"name": pods.volume, "labels": labels(deployment, pods.component)},
         "spec": spec,
     }
 

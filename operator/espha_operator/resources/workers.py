@@ -11,6 +11,7 @@ from espha_operator.resources.meta import Object, checksum
 ENGINE = "engine"
 ADAPTER = "adapter"
 Adapter = InputAdapter | OutputAdapter
+_SNAPSHOTS = "snapshots"
 _SUPERVISOR_PORT = {"name": "http", "containerPort": HTTP_PORT}
 
 
@@ -60,13 +61,18 @@ def adapter_name(deployment: Deployment, adapter: Adapter) -> str:
 
 def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common.Pods:
     spec = deployment.spec.engines
+    made = _container(
+        deployment, ENGINE, ["supervise", "--", "engine"], f"{deployment.root}/engines"
+    )
     container = {
-        **_container(
-            deployment, ENGINE, ["supervise", "--", "engine"], f"{deployment.root}/engines"
-        ),
+        **made,
+        "env": [*made["env"], *_snapshot_environment(deployment)],
         "image": spec.image or deployment.images.engine_image,
         "resources": spec.resources.merged("50m", "512Mi", "1536Mi"),
-        "volumeMounts": [{"name": "config", "mountPath": "/etc/espha", "readOnly": True}],
+        "volumeMounts": [
+            {"name": "config", "mountPath": "/etc/espha", "readOnly": True},
+            {"name": _SNAPSHOTS, "mountPath": "/var/lib/espha"},
+        ],
     }
     return common.Pods(
         name=name,
@@ -77,6 +83,22 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         volumes=[{"name": "config", "configMap": {"name": f"{deployment.name}-model"}}],
         checksum=checksum(facts.xml),
         grace=5,
+        storage=spec.snapshots.storage,
+        volume=_SNAPSHOTS,
+    )
+
+
+def _snapshot_environment(deployment: Deployment) -> list[Object]:
+    snapshots = deployment.spec.engines.snapshots
+    return _variables(
+        {
+            # Not the volume's root, which may hold a lost+found.
+            "ESPHA_SNAPSHOTS": "/var/lib/espha/snapshots",
+            "ESPHA_SNAPSHOT_S": str(snapshots.interval),
+            "ESPHA_SNAPSHOTS_KEPT": str(snapshots.keep),
+            # One name for all of them, so that scaling restarts nobody.
+            "ESPHA_PEERS": f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
+        }
     )
 
 
@@ -166,4 +188,8 @@ def _environment(deployment: Deployment, root: str) -> list[Object]:
         "ESPHA_DEPLOYMENT": f"{deployment.namespace}/{deployment.name}",
     }
     own_name = {"name": "ESPHA_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    return [own_name, *({"name": name, "value": value} for name, value in values.items())]
+    return [own_name, *_variables(values)]
+
+
+def _variables(values: dict[str, str]) -> list[Object]:
+    return [{"name": name, "value": value} for name, value in values.items()]

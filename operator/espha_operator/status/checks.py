@@ -113,11 +113,36 @@ def replicas_in_step(facts: Facts) -> Verdict:
         if not one.in_step
     ]
     if behind:
-        return Verdict(False, "Behind", f"Not in step: {', '.join(behind)}.")
+        differ = any(one.diverged and not one.in_step for one in facts.engines)
+        reason = "Diverged" if differ else "Behind"
+        return Verdict(False, reason, f"Not in step: {', '.join(behind)}.")
     wanted = facts.deployment.spec.engines.replicas
     if len(facts.engines) < wanted:
         return Verdict(False, "NoAnswer", f"{len(facts.engines)} of {wanted} engines answer.")
-    return Verdict(True, "InStep", f"All {wanted} engines are in step.")
+    rebuilt = [
+        f" {one.name} had diverged and was rebuilt ({one.diverged})."
+        for one in facts.engines
+        if one.diverged
+    ]
+    return Verdict(True, "InStep", f"All {wanted} engines are in step.{''.join(rebuilt)}")
+
+
+def snapshots_in_reach(facts: Facts) -> Verdict:
+    """The topics still hold what comes after the newest snapshot."""
+    topics = facts.deployment.spec.topics
+    if topics.retention_ms < 0:
+        return Verdict(True, "Unlimited", "Topics keep all records.")
+    if not facts.exists("engine"):
+        return _not_started(facts)
+    kept = f"Topics keep records for {topics.retention}"
+    ages = [one.snapshot_age for one in facts.engines if one.snapshot_age is not None]
+    if not ages:
+        text = f"{kept}, and no engine has a snapshot: older state could not be rebuilt."
+        return Verdict(False, "NoSnapshot", text)
+    if min(ages) * 1000 > topics.retention_ms:
+        text = f"{kept}, and the newest snapshot is older:"
+        return Verdict(False, "TooOld", f"{text} an engine that starts again has no way back.")
+    return Verdict(True, "InReach", f"{kept}, longer than back to the newest snapshot.")
 
 
 def adapters_ready(facts: Facts) -> Verdict:
@@ -146,6 +171,7 @@ CHAIN: tuple[tuple[str, Check], ...] = (
     ("TopicsReady", topics_ready),
     ("EnginesReady", engines_ready),
     ("ReplicasInStep", replicas_in_step),
+    ("SnapshotsInReach", snapshots_in_reach),
     ("AdaptersReady", adapters_ready),
 )
 

@@ -26,7 +26,13 @@ class SetFacts:
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What an engine's supervisor says of it; `message` is why it is not in step, if it knows."""
+    """What an engine's supervisor says of it.
+
+    Attributes:
+        message: why it is not in step, if it knows.
+        diverged: how its outputs once differed from the active one's; stays when it is rebuilt.
+        snapshot_age: seconds since its newest snapshot said all there is to say; None without one.
+    """
 
     name: str
     state: str
@@ -34,6 +40,8 @@ class EngineFacts:
     sequence: int = 0
     epoch: int = 0
     message: str = ""
+    diverged: str = ""
+    snapshot_age: float | None = None
 
 
 @dataclass(frozen=True)

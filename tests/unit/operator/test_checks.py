@@ -1,5 +1,6 @@
 """Each check with the facts that make it fail, and what a user then reads."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from espha_operator.status.facts import EngineFacts, SetFacts, TopicFacts
 from unit.operator.samples import BROKEN, FULL, deployment, healthy, without
 
 ENGINES = healthy().engines
+SHORT = {**FULL, "topics": {"prefix": "p", "retention": "1h"}}
 
 
 def test_a_healthy_deployment_is_ready() -> None:
@@ -93,6 +95,32 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "e2 (failed: offset 5 is gone)",
     ),
     "an engine is silent": ("ReplicasInStep", {"engines": ENGINES[:2]}, "NoAnswer", "2 of 3"),
+    "an engine has diverged": (
+        "ReplicasInStep",
+        {
+            "engines": (
+                *ENGINES[:2],
+                EngineFacts("e2", "diverged", False, message="record 5", diverged="record 5"),
+            )
+        },
+        "Diverged",
+        "e2 (diverged: record 5)",
+    ),
+    "no snapshot, and records go": (
+        "SnapshotsInReach",
+        {"deployment": deployment(**SHORT)},
+        "NoSnapshot",
+        "Topics keep records for 1h, and no engine has a snapshot",
+    ),
+    "all snapshots are too old": (
+        "SnapshotsInReach",
+        {
+            "deployment": deployment(**SHORT),
+            "engines": tuple(replace(one, snapshot_age=3601.0) for one in ENGINES),
+        },
+        "TooOld",
+        "Topics keep records for 1h, and the newest snapshot is older",
+    ),
     "an adapter is missing": (
         "AdaptersReady",
         {"sets": {**healthy().sets, "demo-input-memory": SetFacts(2, 2, 1)}},
@@ -142,3 +170,17 @@ def test_external_servers_need_no_pods() -> None:
 
 def test_nothing_waits_for_adapters_that_nobody_wants() -> None:
     assert judge(healthy(deployment=deployment()))["AdaptersReady"].ok
+
+
+def test_one_snapshot_in_reach_is_enough() -> None:
+    """The other engines can take it."""
+    engines = (*ENGINES[:2], replace(ENGINES[2], snapshot_age=60.0))
+    verdict = judge(healthy(deployment=deployment(**SHORT), engines=engines))["SnapshotsInReach"]
+    assert (verdict.ok, verdict.reason) == (True, "InReach")
+
+
+def test_a_divergence_stays_visible_when_it_is_over() -> None:
+    engines = (*ENGINES[:2], replace(ENGINES[2], diverged="order record 7 differs"))
+    verdict = judge(healthy(engines=engines))["ReplicasInStep"]
+    assert verdict.ok
+    assert "demo-engine-2 had diverged and was rebuilt (order record 7 differs)" in verdict.message
