@@ -236,3 +236,22 @@ def test_an_instance_goes_on_after_a_restore(logic: Logic, events: str, cut: int
     if cut < len(events):
         assert second.ended == whole.ended
         assert second.instance.state() == whole.instance.state()
+
+
+@given(st.lists(names, min_size=1, max_size=4, unique=True), st.text("abcdx.", max_size=12),
+       st.integers(1, 9))  # fmt: skip
+def test_fby_is_a_walk_along_the_events(order: list[str], events: str, limit: int) -> None:
+    """Against the plain statement: the first fitting event each, all within the limit."""
+    logic = f"fby{{{limit} seconds}}({','.join(order)})"
+    place, begun, expected = 0, None, ""
+    for second, name in enumerate(events):
+        if begun is not None and second - begun > limit:
+            expected = f"-{second}"
+            break
+        if name == order[place]:
+            begun = second if begun is None else begun
+            place += 1
+            if place == len(order):
+                expected = f"+{second}"
+                break
+    assert ends(logic, events) == expected
