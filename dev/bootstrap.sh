@@ -15,7 +15,7 @@ has_python() {
 missing=
 has_python || missing="$missing python3 python3-venv"
 command -v make >/dev/null 2>&1 || missing="$missing make"
-command -v java >/dev/null 2>&1 || missing="$missing openjdk-17-jre-headless"
+command -v javac >/dev/null 2>&1 || missing="$missing openjdk-17-jdk-headless"
 command -v mvn >/dev/null 2>&1 || missing="$missing maven"
 [ -f /etc/ssl/certs/ca-certificates.crt ] || [ ! -d /etc/apt ] || missing="$missing ca-certificates"
 

@@ -2,14 +2,18 @@
 
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from dev import cache, command, debian
 from dev.say import Failure, program, step
 
 POM = cache.ROOT / "images" / "jars" / "pom.xml"
+JAVA = cache.ROOT / "engine" / "java"
 PROFILES = ("kafka", "zookeeper", "engine")
 STAMP = ".pom-digest"
+JAR_DATE = "2026-01-01T00:00:00Z"
+"""The same classes give the same jar, and so the same image."""
 
 
 def directory(profile: str) -> Path:
@@ -21,7 +25,7 @@ def directory(profile: str) -> Path:
     if profile not in PROFILES:
         raise Failure(f"no jars named {profile}; there are {', '.join(PROFILES)}")
     target = cache.directory() / "jars" / profile
-    key = cache.digest(POM, profile)
+    key = cache.digest(POM, profile, JAVA if profile == "engine" else "")
     stamp = target / STAMP
     with cache.lock(f"jars-{profile}"):
         if not (stamp.is_file() and stamp.read_text() == key):
@@ -35,11 +39,23 @@ def _resolve(profile: str, key: str, target: Path) -> None:
         fresh = path / profile
         goal = ("dependency:copy-dependencies", f"-DoutputDirectory={fresh}")
         command.run("mvn", "-q", "-B", "-f", POM, "-P", profile, *goal)
+        if profile == "engine":
+            _compile(fresh / "espha-engine.jar", path / "classes")
         (fresh / STAMP).write_text(key)
         target.parent.mkdir(exist_ok=True)
         if target.exists():
             target.rename(path / "old")
         shutil.move(fresh, target)
+
+
+def _compile(jar: Path, classes: Path) -> None:
+    """Compiles our own few classes against the Spark of the virtual environment."""
+    debian.need("javac", "openjdk-17-jdk-headless")
+    spark = Path(find_spec("pyspark").submodule_search_locations[0])  # type: ignore[union-attr, index]
+    sources = sorted(JAVA.rglob("*.java"))
+    options = ("--release", "17", "-nowarn", "-cp", f"{spark}/jars/*", "-d", classes)
+    command.run("javac", *options, *sources)
+    command.run("jar", "--create", "--file", jar, "--date", JAR_DATE, "-C", classes, ".")
 
 
 def main() -> None:

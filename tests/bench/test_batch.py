@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import quantiles
 
 import pytest
@@ -16,6 +15,7 @@ from espha.model.topics import topic_plan
 from espha.pipeline.job import Batch, BatchJob, Input
 from espha.pipeline.session import open_session
 from support.deployment import SAMPLE_MODEL
+from support.servers import JAR_CACHE
 
 SOURCE = "cq/memory"
 
@@ -27,7 +27,7 @@ def test_batch(rows: int, capsys: pytest.CaptureFixture[str]) -> None:
     project = read_project(xml)
     plan = topic_plan(project, "bench")
     lines = [f"I,N,,{number},4000,9000,1700000000" for number in range(rows)]
-    job = BatchJob(open_session("local[1]", Path("absent")), xml, project, plan)
+    job = BatchJob(open_session("local[1]", JAR_CACHE / "engine"), xml, project, plan)
     inputs = [Input(plan.inputs[SOURCE], n, line.encode()) for n, line in enumerate(lines)]
     sequence = 0
 

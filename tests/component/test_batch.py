@@ -1,7 +1,7 @@
 """Batches on a real Spark: what the codecs read and write, and what the worker holds."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing
 
 import pytest
 from pyspark.sql import SparkSession
@@ -9,8 +9,11 @@ from pyspark.sql import SparkSession
 from espha.model import read_project
 from espha.model.topics import topic_plan
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
+from espha.pipeline.plain import NotPlainError
 from espha.pipeline.session import open_session
+from espha.pipeline.stream import PAGE_ROWS
 from support.models import SAMPLE, source, xml
+from support.servers import JAR_CACHE
 
 pytestmark = pytest.mark.component
 
@@ -20,7 +23,7 @@ SCHEMA = "id*:int64,a:int32,d:double,s:string,t:date,u:stamp"
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     """An engine's session."""
-    session = open_session("local[1]", Path("absent"))
+    session = open_session("local[1]", JAR_CACHE / "engine")
     yield session
     session.stop()
 
@@ -48,9 +51,9 @@ def through(spark: SparkSession, lines: list[str], pub: str, sub: str) -> Result
     text = xml(windows, '<edge source="in" target="out"/>')
     project = read_project(text)
     plan = topic_plan(project, "t")
-    job = BatchJob(spark, text, project, plan)
     inputs = [Input(plan.inputs["q/in"], place, line.encode()) for place, line in enumerate(lines)]
-    return job.run([Batch(None, 1, 0, inputs)])[0]
+    with closing(BatchJob(spark, text, project, plan)) as job:
+        return job.run([Batch(None, 1, 0, inputs)])[0]
 
 
 def texts(result: Result) -> list[str]:
@@ -92,29 +95,60 @@ def test_json_in_and_out(spark: SparkSession) -> None:
     assert result.refused == 2
 
 
-def test_a_batch_refuses_another_state(spark: SparkSession) -> None:
-    """State is never silently empty: a batch runs only on the state that it builds on."""
+@pytest.fixture
+def sample(spark: SparkSession) -> Iterator[BatchJob]:
+    """The sample model's job."""
     project = read_project(SAMPLE)
-    plan = topic_plan(project, "t")
-    job = BatchJob(spark, SAMPLE, project, plan)
-    topic = plan.inputs["cq/memory"]
-    rows = [Input(topic, place, b"I,N,,%d,1,2,3" % place) for place in range(3)]
-    first = job.run([Batch(None, 1, 0, rows[:1]), Batch(1, 2, 0, rows[1:2])])
+    with closing(BatchJob(spark, SAMPLE, project, topic_plan(project, "t"))) as job:
+        yield job
+
+
+def rows_of(count: int) -> list[Input]:
+    """Rows of the sample model, numbered from 0."""
+    topic = "t.HA_Project.cq.memory.I"
+    return [Input(topic, place, b"I,N,,%d,1,2,3" % place) for place in range(count)]
+
+
+def test_a_batch_refuses_another_state(sample: BatchJob) -> None:
+    """State is never silently empty: a batch runs only on the state that it builds on."""
+    rows = rows_of(3)
+    first = sample.run([Batch(None, 1, 0, rows[:1]), Batch(1, 2, 0, rows[1:2])])
     assert [texts(result) for result in first] == [
         ["I,N, 0,0,1,2,3,0.000000"],
         ["I,N, 1,1,1,2,3,1.000000"],
     ]
     with pytest.raises(StateLostError, match="after order record 2, order record 6 builds on 5"):
-        job.run([Batch(5, 6, 0, rows[2:])])
-    assert texts(job.run([Batch(2, 3, 0, rows[2:])])[0]) == ["I,N, 2,2,1,2,3,3.000000"]
+        sample.run([Batch(5, 6, 0, rows[2:])])
+    assert texts(sample.run([Batch(2, 3, 0, rows[2:])])[0]) == ["I,N, 2,2,1,2,3,3.000000"]
 
 
-def test_cutting_into_batches_changes_nothing(spark: SparkSession) -> None:
-    """I3: the outputs of many batches in one job, or of one batch, are the same."""
-    project = read_project(SAMPLE)
-    plan = topic_plan(project, "t")
-    job = BatchJob(spark, SAMPLE, project, plan)
-    rows = [Input(plan.inputs["cq/memory"], place, b"I,N,,%d,1,2,3" % place) for place in range(60)]
-    whole = job.run([Batch(None, 1, 0, rows)])[0]
-    cut = job.run([Batch(n or None, n + 1, 0, rows[7 * n : 7 * n + 7]) for n in range(9)])
+def test_cutting_into_batches_changes_nothing(sample: BatchJob) -> None:
+    """I3: the outputs of many batches in one call, or of one batch, are the same."""
+    rows = rows_of(60)
+    whole = sample.run([Batch(None, 1, 0, rows)])[0]
+    cut = sample.run([Batch(n or None, n + 1, 0, rows[7 * n : 7 * n + 7]) for n in range(9)])
     assert [output for result in cut for output in result.outputs] == whole.outputs
+
+
+@pytest.mark.parametrize("count", [*range(PAGE_ROWS - 4, PAGE_ROWS + 2), 3 * PAGE_ROWS, 2000])
+def test_every_batch_is_answered_at_once(sample: BatchJob, count: int) -> None:
+    """Whatever part of a page a batch fills, and though empty ones and large values follow it."""
+    rows = rows_of(count)
+    large = Input(rows[0].topic, 7, b"I,N,,x" + b"y" * 70_001)
+    for number, inputs in enumerate([rows, [], [large], rows[:1], []]):
+        result = sample.run([Batch(number or None, number + 1, 0, inputs)])[0]
+        assert len(result.outputs) == len(inputs)
+
+
+def test_a_state_can_be_taken_and_put_back(sample: BatchJob) -> None:
+    """The twentieth row is summed alike, whether its state came from a snapshot or not."""
+    rows = rows_of(21)
+    assert sample.run([Batch(None, 1, 0, rows[:20])])
+    sequence, body = sample.snapshot()
+    assert sequence == 1
+    first = sample.run([Batch(1, 2, 0, rows[20:])])
+    sample.restore(body, 1)
+    assert sample.run([Batch(1, 2, 0, rows[20:])]) == first
+    with pytest.raises(NotPlainError):
+        sample.restore(b"damaged", 1)
+    assert sample.snapshot()[0] == 2

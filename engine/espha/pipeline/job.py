@@ -1,21 +1,22 @@
 """The batch job: order records and their inputs go in, output records come out."""
 
+import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from espha.model import Project, model_digest
+from espha.model import Project
 from espha.model.topics import TopicPlan
 from espha.pipeline import codec, worker
 from espha.pipeline.plain import NotPlainError
+from espha.pipeline.stream import OPEN, OPENED, PART, PUT, REFUSED, TAKE, Answered, Asked, Stream
 
-_INPUT = pa.schema([("row", pa.int32()), ("source", pa.int32()), ("value", pa.string())])
+_PART_BYTES = 4 << 20
 
 
 class StateLostError(Exception):
@@ -55,6 +56,8 @@ class Result(NamedTuple):
     outputs: list[Output]
     refused: int
     """Number of the outputs that are dead letters."""
+    due: int | None = None
+    """Clock (ms) at which the model has something to do without input; None: never."""
 
     def digest(self) -> str:
         """Return SHA-256 (hex) over all outputs, in order."""
@@ -68,26 +71,20 @@ class Result(NamedTuple):
 
 
 class BatchJob:
-    """Runs batches of one model on one Spark session, each call as one job."""
+    """Runs batches of one model on one Spark session."""
 
     def __init__(self, session: SparkSession, xml: str, project: Project, plan: TopicPlan) -> None:
-        self._session = session
         self._plan = plan
         self._sources = [project.windows[path] for path in plan.inputs]
         self._outputs = [project.windows[path] for path in plan.outputs]
         self._source_of = {topic: index for index, topic in enumerate(plan.inputs.values())}
         self._model = worker.WorkerModel(
             xml=xml,
-            digest=model_digest(project),
             sources=tuple(plan.inputs),
             formats=tuple(codec.record_format(window, "pub") for window in self._sources),
             outputs=tuple(plan.outputs),
         )
-        self._schema = self._output_schema()
-        self._kernel = worker.run_batches(self._model, self._arrow_schema())
-        # Columns belong to no data frame: made once, since each costs calls into the JVM.
-        self._parsed, self._dated = self._decoding()
-        self._text = self._text_column()
+        self._stream = Stream(session, self._query)
 
     def run(self, batches: list[Batch]) -> list[Result]:
         """Run batches one after the other; return their results in the same order.
@@ -95,20 +92,18 @@ class BatchJob:
         Raises:
             StateLostError: the worker does not hold what the first batch expects.
         """
-        rows, inputs = self._table(batches)
-        answer = self._plan_job(rows).toArrow()
+        asked, inputs = self._rows(batches)
         results: list[Result] = []
         outputs: list[Output] = []
-        for row, ordinal, kind, text in zip(
-            *(answer.column(name).to_pylist() for name in ("row", "ordinal", "kind", "text")),
-            strict=True,
-        ):
-            if kind != worker.OPENED:
-                outputs.append(self._output(inputs[row], ordinal, kind, text))
+        for answered in self._stream.call(asked):
+            batch = batches[len(results)]
+            if answered.kind != OPENED:
+                outputs.append(self._output(batch, inputs[answered.row], answered))
                 continue
-            self._expect_held(json.loads(text), batches[len(results)])
+            answer = json.loads(answered.text or "")
+            self._expect_held(answer, batch)
             refused = sum(output.topic == self._plan.dead_letters for output in outputs)
-            results.append(Result(outputs, refused))
+            results.append(Result(outputs, refused, answer["due"]))
             outputs = []
         if len(results) != len(batches):
             raise RuntimeError(f"{len(batches)} batches went in, {len(results)} came out")
@@ -120,8 +115,11 @@ class BatchJob:
         Raises:
             NotPlainError: a window keeps what no snapshot can hold; the text names it.
         """
-        answer, parts = self._move(worker.state_out(self._model), [b""])
-        return answer["sequence"], b"".join(parts)
+        note, *parts = (row.text or "" for row in self._stream.call([Asked(0, TAKE, b"")]))
+        answer = json.loads(note)
+        if "error" in answer:
+            raise NotPlainError(answer["error"])
+        return answer["sequence"], base64.b64decode("".join(parts))
 
     def restore(self, body: bytes, sequence: int) -> None:
         """Let the worker hold a state that `snapshot` returned for `sequence`.
@@ -129,47 +127,43 @@ class BatchJob:
         Raises:
             NotPlainError: it is no state of this model.
         """
-        self._move(worker.state_in(self._model, sequence), list(worker.cut(body)))
-
-    def _move(
-        self, run: Callable[..., Iterator[pa.RecordBatch]], parts: list[bytes]
-    ) -> tuple[dict[str, Any], list[bytes]]:
-        rows = pa.table([pa.nulls(len(parts), pa.string()), parts], schema=worker.STATE_ROWS)
-        frame = self._session.createDataFrame(rows).coalesce(1)
-        table = frame.mapInArrow(run, "note string, part binary").toArrow()
-        (note,) = filter(None, table.column("note").to_pylist())
-        answer = json.loads(note)
+        text = base64.b64encode(body)
+        parts = [text[at : at + _PART_BYTES] for at in range(0, len(text), _PART_BYTES)]
+        asked = [Asked(0, PART, part) for part in parts]
+        (note,) = self._stream.call([*asked, Asked(0, PUT, str(sequence).encode())])
+        answer = json.loads(note.text or "")
         if "error" in answer:
             raise NotPlainError(answer["error"])
-        return answer, [part for part in table.column("part").to_pylist() if part]
 
-    def _table(self, batches: list[Batch]) -> tuple[pa.Table, list[Input | None]]:
+    def close(self) -> None:
+        """End the job; another one can take its place on the session."""
+        self._stream.close()
+
+    def _rows(self, batches: list[Batch]) -> tuple[list[Asked], list[Input | None]]:
         inputs: list[Input | None] = []
-        sources: list[int] = []
-        values: list[str] = []
+        asked: list[Asked] = []
         for batch in batches:
             order = {"expect": batch.expect, "sequence": batch.sequence, "clock": batch.clock}
+            asked.append(Asked(len(inputs), OPEN, json.dumps(order).encode()))
             inputs.append(None)
-            sources.append(worker.OPEN)
-            values.append(json.dumps(order))
-            inputs += batch.inputs
-            sources += [self._source_of[entry.topic] for entry in batch.inputs]
-            values += [entry.value.decode("utf-8", "replace") for entry in batch.inputs]
-        columns = [list(range(len(inputs))), sources, values]
-        return pa.Table.from_arrays(
-            [pa.array(column, field.type) for column, field in zip(columns, _INPUT, strict=True)],
-            schema=_INPUT,
-        ), inputs
+            for entry in batch.inputs:
+                source = self._source_of[entry.topic]
+                asked.append(Asked(len(inputs), source, _text(entry.value)))
+                inputs.append(entry)
+        return asked, inputs
 
-    def _plan_job(self, rows: pa.Table) -> DataFrame:
-        frame = self._session.createDataFrame(rows)
-        parsed = frame.coalesce(1).select(*self._parsed)
-        done = parsed.select(*self._dated).mapInArrow(self._kernel, self._schema)
-        return done.select(*self._text)
+    def _query(self, rows: DataFrame) -> DataFrame:
+        schema = self._output_schema()
+        kernel = worker.run_batches(self._model, to_arrow_schema(schema))
+        parsed, dated = self._decoding()
+        decoded = rows.select(*parsed).select(*dated)
+        return decoded.mapInArrow(kernel, schema).select(*self._text_column())
 
     def _decoding(self) -> tuple[list[Column], list[Column]]:
         """Columns that parse the text of each source's records, and those that read dates in it."""
         kept = [sf.col("row"), sf.col("source"), sf.col("value")]
+        # The end of a page; see BUFFER_BYTES. It depends on the row, or it would be folded away.
+        last = sf.col("row").cast("bigint").alias("last")
         parsed, dated = [], []
         for index, window in enumerate(self._sources):
             name = f"s{index}"
@@ -177,7 +171,7 @@ class BatchJob:
             parsed.append(sf.when(sf.col("source") == index, text).alias(name))
             dates = codec.read_dates(window, sf.col(name), sf.col("value"))
             dated.append(sf.when(sf.col("source") == index, dates).alias(name))
-        return [*kept, *parsed], [*kept, *dated]
+        return [*kept, *parsed], [*kept, *dated, last]
 
     def _text_column(self) -> list[Column]:
         text = sf.col("text")
@@ -186,16 +180,19 @@ class BatchJob:
             text = sf.when(sf.col("kind") == index, encoded).otherwise(text)
         return [sf.col("row"), sf.col("ordinal"), sf.col("kind"), text.alias("text")]
 
-    def _output(self, entry: Input | None, ordinal: int, kind: int, text: str) -> Output:
-        if entry is None:
-            raise RuntimeError("an opening row cannot have outputs")
-        message_id = ("espha-id", f"{entry.topic}:{entry.offset}:{ordinal}".encode())
-        if kind != worker.REFUSED:
-            topic = self._plan.outputs[self._model.outputs[kind]]
-            return Output(topic, text.encode(), (message_id,))
-        window = self._model.sources[self._source_of[entry.topic]]
-        headers = (message_id, ("espha-window", window.encode()), ("espha-reason", text.encode()))
-        return Output(self._plan.dead_letters, entry.value, headers)
+    def _output(self, batch: Batch, entry: Input | None, answered: Answered) -> Output:
+        # What time alone brings about comes from the order record, not from an input.
+        origin, at = (
+            (entry.topic, entry.offset) if entry else (self._plan.order_log, batch.sequence)
+        )
+        message_id = ("espha-id", f"{origin}:{at}:{answered.ordinal}".encode())
+        text = (answered.text or "").encode()
+        if answered.kind != REFUSED:
+            topic = self._plan.outputs[self._model.outputs[answered.kind]]
+            return Output(topic, text, (message_id,))
+        window = self._model.sources[self._source_of[entry.topic]].encode() if entry else b""
+        headers = (message_id, ("espha-window", window), ("espha-reason", text))
+        return Output(self._plan.dead_letters, entry.value if entry else b"", headers)
 
     def _expect_held(self, answer: dict[str, int | None], batch: Batch) -> None:
         if answer.get("sequence") != batch.sequence:
@@ -218,7 +215,11 @@ class BatchJob:
             ", ".join(["row int, ordinal int, kind int, text string", *windows])
         )
 
-    def _arrow_schema(self) -> pa.Schema:
-        from pyspark.sql.pandas.types import to_arrow_schema
 
-        return to_arrow_schema(self._schema)
+def _text(value: bytes) -> bytes:
+    """Return the value as UTF-8, which Catalyst takes for granted."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return value.decode("utf-8", "replace").encode()
+    return value

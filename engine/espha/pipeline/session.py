@@ -7,19 +7,23 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from espha.pipeline.stream import BUFFER_BYTES, PAGE_ROWS
+
 _SETTINGS = {
     # Python workers over unix domain sockets: TCP's delayed ACK costs 40 ms a batch.
     "spark.python.unix.domain.socket.enabled": "true",
+    # Input is written while output is read: the job is one long talk with its worker.
+    "spark.python.udf.pipelined.enabled": "true",
+    # Nothing waits in a buffer for more: a page is sent when it is written.
+    "spark.sql.execution.pandas.udf.buffer.size": str(BUFFER_BYTES),
     # The kernel's state lives in the worker: one worker, one task, no shuffle.
-    "spark.python.worker.reuse": "true",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.task.maxFailures": "1",
-    # Rows go to Catalyst as a local relation, without a job of their own.
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.localRelationThreshold": "1g",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+    # A page, as the worker gets it; by rows alone, so that batches end where pages do.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(PAGE_ROWS),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 2),
     # A bad number gives null and a dead letter, never a failed batch.
     "spark.sql.ansi.enabled": "false",
     # Pruned columns would hide malformed records from from_csv and from_json.
@@ -37,15 +41,14 @@ _SETTINGS = {
 
 
 def open_session(master: str, jars: Path) -> SparkSession:
-    """Start the JVM and a session on `master`; `jars` is a folder with kafka-clients, or absent."""
+    """Start the JVM and a session on `master`; `jars` is the directory with the engine's jars."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers must be of this very Python
     builder = SparkSession.builder.master(master).appName("espha")
     for key, value in _SETTINGS.items():
         builder = builder.config(key, value)
-    clients = sorted(jars.glob("kafka-clients-*.jar"))
-    if clients:
-        builder = builder.config("spark.driver.extraClassPath", str(clients[0]))
+    names = [*jars.glob("kafka-clients-*.jar"), *jars.glob("espha-*.jar")]
+    builder = builder.config("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN")
     return session

@@ -1,0 +1,112 @@
+"""A Spark query that runs for ever: batches go in as rows, answers come out.
+
+Planning a job and scheduling it cost ten times what a small batch does. So the query over the
+table `dev.espha.BatchSource` is started once, and its rows arrive batch by batch; see
+engine/java. Spark hands rows to its Python worker in pages of a fixed number, and a page only when
+one more row is there; so the last page of a call is filled up with rows that mean nothing, and one
+of these is always ahead.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+PAGE_ROWS = 128
+"""Rows of a page. Few make small batches fast, many large ones."""
+
+BUFFER_BYTES = 8
+"""Size of Spark's buffer towards its worker. What is written at once and is not smaller passes
+through it at once, with all that waited in it; so a page must end with a column of whole words."""
+
+OPEN, END, PAD, TAKE, PART, PUT = -1, -2, -3, -4, -5, -6
+"""`source` of rows that are no input records: they open a batch, end a call, fill a page, ask for
+the state, bring a part of a state, and make these parts the state."""
+
+OPENED, REFUSED, ENDED, STATE = -1, -2, -3, -4
+"""`kind` of rows that are no outputs: the answer to an opening row, a refused record, the end of
+the answer to a call, a part of the state."""
+
+_SOURCE = "dev.espha.BatchSource"
+_ROW = struct.Struct(">iii")
+_ANSWER = struct.Struct(">iiii")
+
+
+class Asked(NamedTuple):
+    """A row that goes in: place in the call, source window (or one of the marks), text."""
+
+    row: int
+    source: int
+    value: bytes
+
+
+class Answered(NamedTuple):
+    """A row that comes out: place of what it answers, ordinal, output window or mark, text."""
+
+    row: int
+    ordinal: int
+    kind: int
+    text: str | None
+
+
+class Stream:
+    """Runs one query for ever, in the JVM of the driver."""
+
+    def __init__(self, session: SparkSession, query: Callable[[DataFrame], DataFrame]) -> None:
+        """Start.
+
+        Args:
+            session: a session with a local master, and engine/java on its class path.
+            query: makes of the rows `row, source, value` the rows `row, ordinal, kind, text`.
+
+        Raises:
+            RuntimeError: the session cannot do that; the text says what is missing.
+        """
+        master = session.sparkContext.master
+        if not master.startswith("local"):
+            raise RuntimeError(f"spark.master is {master}; an engine needs local, such as local[1]")
+        jvm: Any = session._jvm
+        if not hasattr(jvm.dev.espha.BatchStream, "LAST"):
+            raise RuntimeError(
+                "espha's own jar is not on Spark's class path; ESPHA_JARS must name its directory"
+            )
+        rows = session.read.format(_SOURCE).load()
+        self._stream: Any = jvm.dev.espha.BatchStream(query(rows)._jdf)
+        self._ahead = _ROW.pack(0, PAD, 0)
+
+    def call(self, asked: Iterable[Asked]) -> Iterator[Answered]:
+        """Send the rows of one call, and return what answers them.
+
+        Raises:
+            py4j.protocol.Py4JJavaError: the query has failed; it cannot be used any more.
+        """
+        ahead, self._ahead = self._ahead, b""
+        return _answers(self._stream.run(bytearray(ahead) + _pages(asked)))
+
+    def close(self) -> None:
+        """End the query."""
+        self._stream.close()
+
+
+def _pages(asked: Iterable[Asked]) -> bytearray:
+    """Return whole pages: the rows, the end of the call, and at least one row of padding."""
+    rows = bytearray()
+    count = 0
+    for row, source, value in asked:
+        rows += _ROW.pack(row, source, len(value)) + value
+        count += 1
+    rows += _ROW.pack(count, END, 0)
+    rows += _ROW.pack(0, PAD, 0) * (1 + -(count + 2) % PAGE_ROWS)
+    return rows
+
+
+def _answers(answer: bytes) -> Iterator[Answered]:
+    at = 0
+    while at < len(answer):
+        row, ordinal, kind, length = _ANSWER.unpack_from(answer, at)
+        at += _ANSWER.size
+        text = None if length < 0 else answer[at : at + length].decode()
+        at += max(length, 0)
+        if kind != ENDED:
+            yield Answered(row, ordinal, kind, text)

@@ -1,0 +1,104 @@
+package dev.espha;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Iterator;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.api.java.JavaFutureAction;
+import org.apache.spark.api.java.function.VoidFunction;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+
+/**
+ * A query over {@link BatchSource} that runs as one Spark job for ever, one batch after the other.
+ *
+ * <p>Planning, scheduling and starting a job cost many times what a small batch costs. So the job
+ * is started once: it waits for rows, and answers batch by batch.
+ *
+ * <p>The query has the columns row, ordinal, kind (int) and text (string, may be null); a row of
+ * kind {@link #LAST} ends the answer to a batch. An answer is, for each row, these four: three
+ * big-endian int32, the text's length in bytes as a fourth (-1: null), and the text in UTF-8.
+ */
+public final class BatchStream {
+
+  /** Kind of the row that ends an answer. */
+  public static final int LAST = -3;
+
+  private static final BlockingQueue<byte[]> ANSWERS = new ArrayBlockingQueue<>(1);
+  private static final long LOOK_MS = 200;
+
+  private final JavaFutureAction<Void> job;
+
+  /** Starts the job; there can be one at a time. */
+  public BatchStream(Dataset<Row> query) {
+    BatchSource.clear();
+    ANSWERS.clear();
+    job = query.toJavaRDD().foreachPartitionAsync(new Collect());
+  }
+
+  /**
+   * Runs one batch and returns its answer.
+   *
+   * @throws ExecutionException the job has failed
+   */
+  public byte[] run(byte[] rows) throws InterruptedException, ExecutionException {
+    BatchSource.put(rows);
+    byte[] answer = null;
+    while (answer == null) {
+      answer = ANSWERS.poll(LOOK_MS, TimeUnit.MILLISECONDS);
+      if (answer == null && job.isDone()) {
+        job.get();
+        throw new IllegalStateException("the job has ended");
+      }
+    }
+    return answer;
+  }
+
+  /**
+   * Ends the job; returns when its place is free.
+   *
+   * @throws ExecutionException the job had failed before
+   */
+  public void close() throws InterruptedException, ExecutionException {
+    if (!job.isDone()) {
+      BatchSource.put(new byte[0]);
+    }
+    job.get();
+  }
+
+  private static final class Collect implements VoidFunction<Iterator<Row>> {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public void call(Iterator<Row> rows) throws IOException, InterruptedException {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      DataOutputStream out = new DataOutputStream(bytes);
+      while (rows.hasNext()) {
+        Row row = rows.next();
+        write(row, out);
+        if (row.getInt(2) == LAST) {
+          ANSWERS.put(bytes.toByteArray());
+          bytes.reset();
+        }
+      }
+    }
+
+    private static void write(Row row, DataOutputStream out) throws IOException {
+      for (int column = 0; column < 3; column++) {
+        out.writeInt(row.getInt(column));
+      }
+      if (row.isNullAt(3)) {
+        out.writeInt(-1);
+      } else {
+        byte[] text = row.getString(3).getBytes(StandardCharsets.UTF_8);
+        out.writeInt(text.length);
+        out.write(text);
+      }
+    }
+  }
+}
