@@ -1,8 +1,9 @@
 """The engine: follows the order log as a standby, writes it when active.
 
 Standby: read order records; run the batches that they name; compare digests.
-Take-over, when elected: fence, read the log to its end, commit an order record without inputs.
-Active: take input, run a batch, commit its outputs and its order record in one transaction.
+Take-over, when elected: fence, read the log to its end, and commit, with whatever input is there.
+Active: take input, run a batch, commit its outputs and its order record in one transaction. When
+windows have something to do because time has passed, a batch without input does it.
 
 Whatever goes wrong ends the process: its state is rebuilt from the log by the next one.
 """
@@ -30,9 +31,11 @@ from espha.runtime.writer import FencedWriter, Record
 _BATCH_LIMIT = 5_000
 _REPLAY_RECORDS = 500
 _REPLAY_INPUTS = 20_000
-_WARM_UP_JOBS = 5
-_IDLE_TOUCH_S = 20.0
-"""Spark ends a Python worker that was idle for 60 s, and the state with it."""
+_WARM_UP_JOBS = 30
+_LOOK_S = 0.02
+"""How long a standby waits for an order record before it looks whether it is elected."""
+_WAIT_S = 0.5
+"""How long the active engine waits for input before it looks at anything else."""
 
 RUNTIME = (
     f"espha {version('espha')}, Python {platform.python_version()}, PySpark {version('pyspark')}"
@@ -127,7 +130,7 @@ class Engine:
         self._at = Position.behind(start) if start else Position()
         self._base = self._at.sequence
         self._replayed = 0
-        self._worked = time.monotonic()
+        self._due: int | None = None
         self._reported = ""
 
     def run(self) -> None:
@@ -143,17 +146,16 @@ class Engine:
         self._read_to(end)
         self._report("standby")
         while self._control.role != "active":
-            self._follow(self._log.poll(0.1, _REPLAY_RECORDS))
-            self._touch()
+            self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))
             self._snapshot()
         self._take_over()
         while True:
             self._step()
-            self._touch()
             self._snapshot()
 
     def _warm_up(self) -> None:
-        """Start the worker and compile the plan now, rather than in the first take-over."""
+        """Start the worker and warm the code now, rather than in the first take-over."""
+        self._writer.warm_up([*self._plan.outputs.values(), self._log.topic])
         at = self._at
         expect = None if at.fresh else at.sequence
         for _ in range(_WARM_UP_JOBS):
@@ -245,7 +247,7 @@ class Engine:
         read_back = time.monotonic()
         self._log.close()
         self._at.epoch += 1
-        self._commit([], [])
+        self._commit(*self._inputs.take(_BATCH_LIMIT, 0))
         _LOG.warning(
             "hot failover state switched to active",
             epoch=self._at.epoch,
@@ -256,9 +258,15 @@ class Engine:
         )
 
     def _step(self) -> None:
-        ranges, inputs = self._inputs.take(_BATCH_LIMIT, 0.5)
-        if inputs:
+        ranges, inputs = self._inputs.take(_BATCH_LIMIT, self._patience())
+        if inputs or self._patience() == 0:
             self._commit(ranges, inputs)
+
+    def _patience(self) -> float:
+        """Return how long (s) to wait for input before windows have something to do anyway."""
+        if self._due is None:
+            return _WAIT_S
+        return min(max(self._due / 1000 - time.time(), 0), _WAIT_S)
 
     def _commit(self, ranges: list[Range], inputs: list[Input]) -> None:
         """Run a batch and commit it: its outputs and its order record, or nothing."""
@@ -283,13 +291,6 @@ class Engine:
         self._at.passed(record)
         self._count(batch, result)
         self._report("active")
-
-    def _touch(self) -> None:
-        """Run an empty batch when idle, so that the worker and its state stay alive."""
-        if time.monotonic() - self._worked > _IDLE_TOUCH_S and not self._at.fresh:
-            at = self._at
-            self._job.run([Batch(at.sequence, at.sequence, at.clock, [])])
-            self._worked = time.monotonic()
 
     def _snapshot(self) -> None:
         """Keep the state now and then; one that fails costs a line in the log."""
@@ -318,7 +319,7 @@ class Engine:
         counts["events_in"] += len(batch.inputs)
         counts["events_out"] += len(result.outputs) - result.refused
         counts["dead_letters"] += result.refused
-        self._worked = time.monotonic()
+        self._due = result.due
 
     def _report(self, state: str) -> None:
         if state != self._reported:

@@ -65,6 +65,18 @@ class FencedWriter:
         """Offset behind the last record of the last transaction, and behind its commit marker."""
         return self._last + 2
 
+    def warm_up(self, topics: Iterable[str]) -> None:
+        """Learn now who leads these topics, rather than in the first commit.
+
+        Raises:
+            WriterFailed: the brokers did not answer in 30 s.
+        """
+        try:
+            for topic in topics:
+                self._producer.list_topics(topic, _FENCE_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._failure(error, "asking for the leaders") from None
+
     def fence(self) -> None:
         """Become the only holder; what older holders left open is aborted when this returns.
 
