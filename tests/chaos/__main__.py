@@ -22,7 +22,7 @@ from chaos.here import ROOT
 from chaos.models import MODELS
 
 DOCS = ROOT / "docs" / "chaos"
-_CONSOLE = Console()
+_CONSOLE = Console(soft_wrap=True) if sys.stdout.isatty() else Console(width=160, soft_wrap=True)
 
 
 def main(

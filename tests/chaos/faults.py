@@ -54,8 +54,21 @@ class Kind:
     moments: bool = True
 
 
-def nothing() -> None:
-    """Mend what mends itself."""
+def restarted(*pods: Pod) -> Mend:
+    """Return what waits until supervisors have begun to start killed engines again.
+
+    Until then a status may still be that of the engine that is dead.
+    """
+    before = {pod.name: _restarts(pod) for pod in pods}
+
+    def again() -> bool:
+        return all(_restarts(pod) > before[pod.name] for pod in pods)
+
+    return lambda: wait_until(again, LIMIT_S, f"{', '.join(before)} started again")
+
+
+def _restarts(pod: Pod) -> int:
+    return int(pod.status().get("restarts") or 0)
 
 
 def restart(trial: Trial, *pods: Pod) -> Mend:
@@ -79,11 +92,11 @@ def restart(trial: Trial, *pods: Pod) -> Mend:
 def engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the active engine's process."""
     pod = trial.active()
-    pid = pod.child()
+    pid, mend = pod.child(), restarted(pod)
 
     def strike() -> Stroke:
         _kill(pid)
-        return Stroke(pod.name, nothing)
+        return Stroke(pod.name, mend)
 
     return strike
 
@@ -91,14 +104,14 @@ def engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the active engine's process, and the next one's while it takes over."""
     first, second = trial.active(), trial.standbys()[0]
-    pids = first.child(), second.child()
+    pids, mend = (first.child(), second.child()), restarted(first, second)
     pause = chance.uniform(0, 0.12)
 
     def strike() -> Stroke:
         _kill(pids[0])
         time.sleep(pause)
         _kill(pids[1])
-        return Stroke(f"{first.name}, {second.name}", nothing, f"{pause * 1000:.0f} ms apart")
+        return Stroke(f"{first.name}, {second.name}", mend, f"{pause * 1000:.0f} ms apart")
 
     return strike
 
@@ -106,24 +119,24 @@ def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def pair(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the active engine's process and the next one's at once."""
     first, second = trial.active(), trial.standbys()[0]
-    pids = first.child(), second.child()
+    pids, mend = (first.child(), second.child()), restarted(first, second)
 
     def strike() -> Stroke:
         for pid in pids:
             _kill(pid)
-        return Stroke(f"{first.name}, {second.name}", nothing)
+        return Stroke(f"{first.name}, {second.name}", mend)
 
     return strike
 
 
 def every_engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill all engine processes at once."""
-    pids = [pod.child() for pod in trial.pods]
+    pids, mend = [pod.child() for pod in trial.pods], restarted(*trial.pods)
 
     def strike() -> Stroke:
         for pid in pids:
             _kill(pid)
-        return Stroke("all", nothing)
+        return Stroke("all", mend)
 
     return strike
 
@@ -153,11 +166,11 @@ def whole_pod(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the process of an engine that is not active."""
     pod = chance.choice(trial.standbys())
-    pid = pod.child()
+    pid, mend = pod.child(), restarted(pod)
 
     def strike() -> Stroke:
         _kill(pid)
-        return Stroke(pod.name, nothing)
+        return Stroke(pod.name, mend)
 
     return strike
 
@@ -247,10 +260,13 @@ def disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
         lambda: any(_failures(other) for other in trial.pods), LIMIT_S, "a snapshot that fails"
     )
 
+    again = restarted(pod)
+
     def strike() -> Stroke:
         _kill(pid)
 
         def mend() -> None:
+            again()
             wait_until(lambda: pod.is_in("standby", "active"), LIMIT_S, f"{pod.name} is back")
             for disk in trial.disks.values():
                 disk.free()
@@ -268,10 +284,16 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     clock.set(jump)
     trial.random_moment(chance)
     time.sleep(_CLOCK_CACHE_S)
+    again = restarted(pod)
 
     def strike() -> Stroke:
         _kill(pid)
-        return Stroke(pod.name, lambda: clock.set(0), f"{jump:+d} s")
+
+        def mend() -> None:
+            again()
+            clock.set(0)
+
+        return Stroke(pod.name, mend, f"{jump:+d} s")
 
     return strike
 

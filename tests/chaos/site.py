@@ -1,6 +1,7 @@
 """The machines of a campaign: three ZooKeeper servers, three brokers, and pods with engines."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -9,8 +10,13 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.retry import KazooRetry
 
 from chaos.proxy import Proxy, Route
+from espha.runtime.election import ZNODE_PREFIX
 from support.replicas import Replica
 from support.servers import Kafka, Server, ZooKeeper, free_ports, listens, wait_until
 
@@ -104,6 +110,9 @@ class Site:
         self.kafka = RoutedKafka(folder, proxied)
         self.proxy: Proxy | None = None
         self._zookeepers = dict.fromkeys(ENGINES, self.zookeeper.connect)
+        self._znodes = KazooClient(
+            hosts=self.zookeeper.connect, connection_retry=KazooRetry(max_tries=-1, max_delay=0.5)
+        )
         self._admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 2})
         if proxied:
             self.proxy = Proxy(self._routes())
@@ -112,9 +121,12 @@ class Site:
         """Start all servers and wait until they serve."""
         self.zookeeper.start()
         self.kafka.start()
+        self._znodes.start_async()
 
     def stop(self) -> None:
         """End everything."""
+        self._znodes.stop()
+        self._znodes.close()
         self.kafka.stop()
         self.zookeeper.stop()
         if self.proxy is not None:
@@ -161,6 +173,20 @@ class Site:
         place = java_hash(transactional_id) % len(partitions)
         leader: int = partitions[place].leader
         return self.kafka.servers[leader]
+
+    def queue(self, root: str) -> list[str]:
+        """Return the names of those who stand in an election, the first one first.
+
+        Nobody, while ZooKeeper does not answer.
+        """
+        if not self._znodes.connected:
+            return []
+        try:
+            children = self._znodes.get_children(root)
+            znodes = sorted(each for each in children if each.startswith(ZNODE_PREFIX))
+            return [json.loads(self._znodes.get(f"{root}/{each}")[0])["name"] for each in znodes]
+        except (KazooException, KazooTimeoutError):
+            return []
 
     def zookeeper_leader(self) -> Server:
         """Return the server that leads the ensemble."""
