@@ -13,6 +13,7 @@ from espha.model.kinds import KINDS
 from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Feed, Reading
 from espha.model.problems import Findings, ModelError, line_of
 from espha.model.project import ConnectorGroup, Edge, Index, Project, Window
+from espha.model.retention import read_retention
 from espha.model.splitter import read_splitter
 from espha.model.tokens import substitute
 from espha.model.xml import IGNORED, attributes, boolean, children, parse
@@ -303,10 +304,13 @@ class _Reader:
             "connectors": read_connectors(element, kind.name, findings),
         }
         window = kind.read(Reading(element, common, feeds, findings))
-        splitter = None if window is None else read_splitter(element, window, findings)
-        if window is None or splitter is None:
-            return window
-        return window.model_copy(update={"splitter": splitter})
+        if window is None:
+            return None
+        retention = read_retention(
+            element, window.fields, window.index, findings, why_not=kind.no_retention
+        )
+        splitter = read_splitter(element, window, findings)
+        return window.model_copy(update={"retention": retention, "splitter": splitter})
 
     def _check_slots(self, windows: Mapping[str, Window]) -> None:
         for edge in self._edges:

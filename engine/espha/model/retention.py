@@ -39,7 +39,12 @@ _AMOUNT = re.compile(r"([0-9]{1,18})\s*([A-Za-z]*)")
 
 
 def read_retention(
-    window: etree._Element, fields: Sequence[Field], index: str, findings: Findings
+    window: etree._Element,
+    fields: Sequence[Field],
+    index: str,
+    findings: Findings,
+    *,
+    why_not: str = "",
 ) -> Retention | None:
     """Read the `<retention>` of a window.
 
@@ -48,12 +53,16 @@ def read_retention(
         fields: schema of the window.
         index: its index; a window that keeps no rows cannot let go of any.
         findings: where problems go.
+        why_not: why windows of its type have no retention; empty: they can have one.
 
     Returns:
         The retention; None when there is none, or one with problems.
     """
     element = only_child(window, "retention", findings)
     if element is None:
+        return None
+    if why_not:
+        findings.refuse(element, why_not)
         return None
     before = len(findings.problems)
     attributes(element, frozenset({"type", "field", "unit"}), findings)

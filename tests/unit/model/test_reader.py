@@ -179,13 +179,16 @@ def calculate(
             "exactly one key field",
         ),
         (xml(source(SCHEMA, 'insert-only="maybe"')), "'insert-only' is 'maybe'; use true or false"),
-        (xml(source(SCHEMA, body="<retention/>")), "<retention>: not supported in <window-source>"),
+        (xml(source(SCHEMA, body="<output/>")), "<output>: not supported in <window-source>"),
         (
             xml(IN + '<window-copy name="out"><retention type="bycount_sliding">5</retention>'
                 "</window-copy>", EDGE),
             'line 4: <retention>: a window with pi_EMPTY keeps no rows',
         ),
-        (xml(IN + FILTER.format("y == 1"), EDGE), "<expression>: line 1, column 1: there is no field 'y'"),
+        (
+            xml(IN + FILTER.format("y == 1"), EDGE),
+            "<expression>: line 1, column 1: there is no field 'y'",
+        ),
         (xml(IN + FILTER.format("s"), EDGE), "a filter needs a condition"),
         (xml(IN + '<window-filter name="out"/>', EDGE), "needs an <expression>"),
         (
@@ -281,7 +284,7 @@ SAME = KAFKA.format("{}", "<property name='kafkatopic'>same</property>")
         (
             source(SCHEMA, body=SAME.format("pub"))
             + f'<window-copy name="out">{SAME.format("sub")}</window-copy>',
-            'line 4: <window-copy name="out">: two topics would be called \'same\', it belongs to '
+            "line 4: <window-copy name=\"out\">: two topics would be called 'same', it belongs to "
             "window q/in already",
         ),
         (

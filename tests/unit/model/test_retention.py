@@ -1,10 +1,13 @@
 """How retention is written in a model."""
 
+import re
+
 import pytest
 
-from espha.model import ModelError, Project
+from espha.model import ModelError, Project, read_project
 from espha.model.project import Retention
-from support.models import behind
+from support.every import TEXT
+from support.models import behind, source, xml
 
 SCHEMA = "id*:int64,when:date,micros:stamp,x:int64"
 
@@ -76,3 +79,28 @@ def test_attributes_without_effect_are_warnings() -> None:
         "unit means nothing to a retention by count",
         "field means nothing to a retention by count",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("aggregate", "a group goes when its last row goes; give a window before it the retention"),
+        ("join", "give a window before it, or a copy behind it, the retention"),
+        ("notification", "a notification keeps no rows"),
+    ],
+)
+def test_windows_that_keep_rows_in_their_own_way_have_no_retention(kind: str, reason: str) -> None:
+    element = '<retention type="bycount_sliding">1</retention>'
+    text = re.sub(f"(<window-{kind} [^>]*>)", rf"\1\n{element}", TEXT)
+    with pytest.raises(ModelError) as caught:
+        read_project(text)
+    (problem,) = caught.value.problems
+    assert problem.element == "retention"
+    assert reason in problem.reason
+
+
+def test_a_source_with_two_problems_says_both() -> None:
+    windows = source(SCHEMA, body='<retention type="soon">1</retention><splitter-expr/>')
+    with pytest.raises(ModelError) as caught:
+        read_project(xml(windows, index="pi_HASH"))
+    assert [problem.element for problem in caught.value.problems] == ["retention", "splitter-expr"]

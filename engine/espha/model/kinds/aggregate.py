@@ -118,4 +118,5 @@ KIND = Kind(
     "aggregate",
     _read,
     elements=frozenset({"schema", "schema-string", "output", "expr-initialize"}),
+    no_retention="a group goes when its last row goes; give a window before it the retention",
 )

@@ -9,7 +9,7 @@ from lxml import etree
 from espha.model.problems import Findings
 from espha.model.project import Field, Window
 
-COMMON_ELEMENTS = frozenset({"connectors", "splitter-expr", "splitter-plug"})
+COMMON_ELEMENTS = frozenset({"connectors", "retention", "splitter-expr", "splitter-plug"})
 COMMON_ATTRIBUTES = frozenset(
     {"name", "pubsub", "index", "collapse-updates", "output-insert-only", "produces-only-inserts"}
 )
@@ -68,6 +68,7 @@ class Kind:
         read: makes the window; None when it has problems, which it has then reported.
         inputs: least and greatest number of edges into it; None: any number.
         roles: what an edge into it may be taken for, beside "data".
+        no_retention: why a window of this type has no `<retention>`; empty: it can have one.
     """
 
     name: str
@@ -76,3 +77,4 @@ class Kind:
     attributes: frozenset[str] = frozenset()
     inputs: tuple[int, int | None] = (1, 1)
     roles: frozenset[str] = frozenset()
+    no_retention: str = ""

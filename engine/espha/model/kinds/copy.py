@@ -4,7 +4,6 @@ from typing import Literal
 
 from espha.model.kinds.base import Kind, Reading
 from espha.model.project import Window
-from espha.model.retention import read_retention
 
 
 class CopyWindow(Window):
@@ -14,12 +13,7 @@ class CopyWindow(Window):
 
 
 def _read(reading: Reading) -> CopyWindow | None:
-    fields, findings = reading.feed, reading.findings
-    before = len(findings.problems)
-    retention = read_retention(reading.element, fields, reading.common["index"], findings)
-    if len(findings.problems) > before:
-        return None
-    return CopyWindow(**{**reading.common, "fields": fields, "retention": retention})
+    return CopyWindow(**reading.common, fields=reading.feed)
 
 
-KIND = Kind("copy", _read, elements=frozenset({"retention"}))
+KIND = Kind("copy", _read)

@@ -341,4 +341,6 @@ KIND = Kind(
     elements=frozenset({"join", "output", "schema", "schema-string", "expr-initialize"}),
     inputs=(2, 2),
     roles=frozenset({"left", "right"}),
+    no_retention="a result goes when its rows go; give a window before it, or a copy behind it, "
+    "the retention",
 )

@@ -233,4 +233,5 @@ KIND = Kind(
     elements=frozenset(
         {"schema", "schema-string", "smtp", "function-context", "delivery-channels"}
     ),
+    no_retention="a notification keeps no rows; give a window before it the retention",
 )

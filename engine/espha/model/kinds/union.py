@@ -4,7 +4,6 @@ from typing import Literal
 
 from espha.model.kinds.base import Feed, Kind, Reading
 from espha.model.project import Window
-from espha.model.retention import read_retention
 from espha.model.xml import boolean
 
 
@@ -25,12 +24,9 @@ def _read(reading: Reading) -> UnionWindow | None:
     strict = element.get("strict") is None or boolean(element, "strict", findings)
     for feed in reading.feeds[1:]:
         _check_schema(reading, feed)
-    retention = read_retention(element, reading.feed, reading.common["index"], findings)
     if len(findings.problems) > before:
         return None
-    return UnionWindow(
-        **{**reading.common, "fields": reading.feed, "retention": retention, "strict": strict}
-    )
+    return UnionWindow(**reading.common, fields=reading.feed, strict=strict)
 
 
 def _check_schema(reading: Reading, feed: Feed) -> None:
@@ -50,7 +46,6 @@ def _check_schema(reading: Reading, feed: Feed) -> None:
 KIND = Kind(
     "union",
     _read,
-    elements=frozenset({"retention"}),
     attributes=frozenset({"strict"}),
     inputs=(1, None),
 )
