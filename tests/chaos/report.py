@@ -10,7 +10,7 @@ from rich.table import Table
 
 from chaos.campaign import Outcome, Plan
 from chaos.faults import KINDS
-from chaos.verdict import DAMAGES
+from chaos.verdict import DAMAGES, Strike, Verdict
 
 VERSION = 1
 HEADINGS = (
@@ -31,7 +31,7 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
     """Return one trial as JSON holds it."""
     strikes = []
     for strike in outcome.strikes:
-        entry = asdict(strike)
+        entry = _plain(strike)
         entry["in_step_s"] = round(strike.ended - strike.struck, 3) if strike.ended else None
         for moment in ("struck", "ended", "seen"):
             del entry[moment]
@@ -46,9 +46,13 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
         "soak": plan.soak_minutes > 0,
         "error": outcome.error,
         "false_failovers": outcome.false_failovers,
-        **asdict(outcome.verdict),
+        **_plain(outcome.verdict),
         "strikes": strikes,
     }
+
+
+def _plain(judged: Strike | Verdict) -> dict[str, Any]:
+    return {**vars(judged), "damage": dict(judged.damage)}
 
 
 def load(path: Path) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Gaps, percentiles, the table, and the exit that depends on them."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from chaos.campaign import Outcome, Plan
 from chaos.reader import Arrival
 from chaos.report import Source, percentile
 from chaos.site import java_hash
-from chaos.verdict import Strike, gap
+from chaos.verdict import Strike, Verdict, gap
 
 PLAN = Plan(("engine", "standby"), 3, 200, "ha", 7, leg=4)
 
@@ -54,6 +55,12 @@ def run(**changes: Any) -> dict[str, Any]:
 
 def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     path = tmp_path / "build" / "chaos.json"
+    damaged = run(verdict=Verdict(damage=Counter(lost=2)))
+    damaged["strikes"][0]["damage"] = {"lost": 1}
+    report.save(path, [damaged])
+    (damaged,) = report.load(path)
+    assert len(report.wrong([damaged])) == 1
+    assert {line[0]: line[8] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
     report.save(path, [run()])
     runs = [*report.load(path), run()]
     lines = {line[0]: line for line in report.rows(runs)}
