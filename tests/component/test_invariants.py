@@ -71,7 +71,7 @@ class Seat:
     """One engine in a thread; stands for its supervisor, keeper and fence as well."""
 
     def __init__(self, kafka: Kafka, plan: TopicPlan, name: str) -> None:
-        self.name, self.role, self.error = name, "standby", ""
+        self.name, self.role, self.state = name, "standby", ""
         self.sequence, self.looks = 0, 0
         self.raised: BaseException | None = None
         self._ended = threading.Event()

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,12 +13,13 @@ from typer.testing import CliRunner
 from espha.checker.batches import Written, digest
 from espha.checker.report import Report
 from espha.checker.verify import Wish, verify
+from espha.checker.watch import read_all
 from espha.cli import app
 from espha.model import read_project
 from espha.model.topics import TopicPlan, topic_plan
 from espha.runtime.writer import FencedWriter, Record
 from support.deployment import SAMPLE_MODEL
-from support.servers import Kafka
+from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -46,6 +48,16 @@ class Log:
                 *(Record(each.topic, each.value, each.headers) for each in self.outputs),
                 *(Record(self.plan.order_log, json.dumps(each).encode()) for each in self.order),
             ]
+        )
+        wait_until(lambda: self._shows(kafka), 30, "the commit shows on all topics")
+
+    def _shows(self, kafka: Kafka) -> bool:
+        """A commit returns a little before the records of all its topics can be read."""
+        (source,) = self.plan.inputs.values()
+        counts = {source: len(self.inputs), self.plan.order_log: len(self.order)}
+        counts |= Counter(each.topic for each in self.outputs)
+        return all(
+            len(read_all(kafka.bootstrap, topic)) == count for topic, count in counts.items()
         )
 
 
