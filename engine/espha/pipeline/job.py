@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -15,8 +15,6 @@ from espha.model.topics import TopicPlan
 from espha.pipeline import codec, worker
 from espha.pipeline.plain import NotPlainError
 from espha.pipeline.stream import OPEN, OPENED, PART, PUT, REFUSED, TAKE, Answered, Asked, Stream
-
-_PART_BYTES = 4 << 20
 
 
 class StateLostError(Exception):
@@ -115,11 +113,14 @@ class BatchJob:
         Raises:
             NotPlainError: a window keeps what no snapshot can hold; the text names it.
         """
-        note, *parts = (row.text or "" for row in self._stream.call([Asked(0, TAKE, b"")]))
-        answer = json.loads(note)
-        if "error" in answer:
-            raise NotPlainError(answer["error"])
-        return answer["sequence"], base64.b64decode("".join(parts))
+        answer = self._ask(TAKE, b"")
+        # One part a call: the JVM never holds more than that, however large the state is.
+        parts = [
+            base64.b64decode(row.text or "")
+            for part in range(answer["parts"])
+            for row in self._stream.call([Asked(0, TAKE, str(part).encode())])
+        ]
+        return answer["sequence"], b"".join(parts)
 
     def restore(self, body: bytes, sequence: int) -> None:
         """Let the worker hold a state that `snapshot` returned for `sequence`.
@@ -127,13 +128,17 @@ class BatchJob:
         Raises:
             NotPlainError: it is no state of this model.
         """
-        text = base64.b64encode(body)
-        parts = [text[at : at + _PART_BYTES] for at in range(0, len(text), _PART_BYTES)]
-        asked = [Asked(0, PART, part) for part in parts]
-        (note,) = self._stream.call([*asked, Asked(0, PUT, str(sequence).encode())])
-        answer = json.loads(note.text or "")
+        for at in range(0, len(body), worker.PART_BYTES):
+            part = base64.b64encode(body[at : at + worker.PART_BYTES])
+            list(self._stream.call([Asked(0, PART, part)]))
+        self._ask(PUT, str(sequence).encode())
+
+    def _ask(self, mark: int, value: bytes) -> dict[str, Any]:
+        (note,) = self._stream.call([Asked(0, mark, value)])
+        answer: dict[str, Any] = json.loads(note.text or "")
         if "error" in answer:
             raise NotPlainError(answer["error"])
+        return answer
 
     def close(self) -> None:
         """End the job; another one can take its place on the session."""

@@ -35,7 +35,8 @@ from espha.pipeline.stream import (
 )  # fmt: skip
 from espha.windows.events import BadRecord, Event
 
-_PART_LETTERS = 4 << 20
+PART_BYTES = 3 << 20
+"""A state travels in parts of so many bytes."""
 _OPCODES = {
     "I": "I", "INSERT": "I", "U": "U", "UPDATE": "U", "P": "P", "UPSERT": "P",
     "D": "D", "DELETE": "D", "SD": "SD", "SAFEDELETE": "SD",
@@ -126,7 +127,8 @@ class _Worker:
         self._sequence: int | None = None
         self._clock = 0
         self._closing: tuple[int, dict[str, Any]] | None = None
-        self._parts: list[str] = []
+        self._parts: list[bytes] = []
+        self._taken: list[bytes] = []
 
     def process(self, page: pa.RecordBatch) -> pa.RecordBatch:
         """Process input rows; return the output rows that are ready."""
@@ -144,13 +146,15 @@ class _Worker:
 
     def _obey(self, row: int, mark: int, value: str) -> None:
         if mark == PART:
-            self._parts.append(value)
+            self._parts.append(base64.b64decode(value))
             return
         self._close()
         if mark == OPEN:
             self._open(row, json.loads(value))
         elif mark == END:
             self._out.add(row, 0, ENDED)
+        elif mark == TAKE and value:
+            self._give_part(row, int(value))
         elif mark == TAKE:
             self._take_state(row)
         elif mark == PUT:
@@ -200,23 +204,28 @@ class _Worker:
             self._out.add(row, place, REFUSED, f"{window}: {reason}")
 
     def _take_state(self, row: int) -> None:
-        note: dict[str, Any] = {"sequence": self._sequence}
-        text = ""
+        note: dict[str, Any] = {"sequence": self._sequence, "parts": 0}
         if self._kernel is not None and self._sequence is not None:
             try:
-                text = base64.b64encode(dumps(self._kernel.state())).decode()
+                body = dumps(self._kernel.state())
             except NotPlainError as error:
                 note = {"error": str(error)}
+            else:
+                self._taken = [body[at : at + PART_BYTES] for at in range(0, len(body), PART_BYTES)]
+                note["parts"] = len(self._taken)
         self._out.add(row, 0, STATE, json.dumps(note))
-        for start in range(0, len(text), _PART_LETTERS):
-            self._out.add(row, 0, STATE, text[start : start + _PART_LETTERS])
+
+    def _give_part(self, row: int, part: int) -> None:
+        self._out.add(row, 0, STATE, base64.b64encode(self._taken[part]).decode())
+        if part == len(self._taken) - 1:
+            self._taken = []
 
     def _put_state(self, row: int, sequence: int) -> None:
-        text, self._parts = "".join(self._parts), []
+        body, self._parts = b"".join(self._parts), []
         project = read_project(self._model.xml)
         kernel = Kernel(project)
         try:
-            kernel.restore(loads(base64.b64decode(text)))
+            kernel.restore(loads(body))
         except Exception as error:  # what is not a state of this model fails in any way
             note = json.dumps({"error": f"{type(error).__name__}: {error}"})
         else:

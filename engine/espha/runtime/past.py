@@ -52,7 +52,11 @@ class Past:
                 job.restore(snapshot.body, header.sequence)
             except NotPlainError as error:
                 rebuild.refuse(f"{header.sequence} of {header.engine}", str(error))
+                self._set_aside(header.sequence)
                 continue
+            except Exception:  # Spark is gone, and would be in each life: too little memory
+                self._set_aside(header.sequence)
+                raise
             _LOG.info(
                 "snapshot loaded",
                 sequence=header.sequence,
@@ -62,6 +66,10 @@ class Past:
             return snapshot
         _LOG.info("no snapshot: the whole order log is replayed")
         return None
+
+    def _set_aside(self, sequence: int) -> None:
+        if self.shelf:
+            self.shelf.set_aside(self.shelf.path(sequence))
 
     def passed_over(self) -> str:
         """Say which snapshots could not be used, as the end of a message; empty when none was."""

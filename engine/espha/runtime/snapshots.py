@@ -185,6 +185,10 @@ class Shelf:
         probe.write_bytes(b"")
         probe.unlink()
 
+    def path(self, sequence: int) -> Path:
+        """Return the file of the snapshot of a sequence, there or not."""
+        return self.folder / f"{_PREFIX}{sequence:020d}{_SUFFIX}"
+
     def files(self, before: int | None = None) -> list[Path]:
         """Return the snapshots' files, newest first; `before`: only those of lower sequence."""
         found = {
@@ -200,7 +204,7 @@ class Shelf:
         Raises:
             OSError: the volume is full or cannot be written to; nothing has changed.
         """
-        path = self.folder / f"{_PREFIX}{snapshot.header.sequence:020d}{_SUFFIX}"
+        path = self.path(snapshot.header.sequence)
         replace_file(path, encode(snapshot))
         for old in self.files()[self._keep :]:
             if old != path:
