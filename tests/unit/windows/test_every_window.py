@@ -1,6 +1,5 @@
 """All window types together: what must hold of a kernel whatever is in the model."""
 
-import pickle
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from espha.kernel import Kernel
 from espha.model import read_project
 from espha.model.kinds import KINDS
+from espha.pipeline.plain import dumps, loads
 from espha.windows.events import BadRecord, Event
 from support.every import TEXT, kinds_used
 
@@ -72,7 +72,7 @@ class Run:
 
     def go_on_in_a_new_kernel(self) -> None:
         """Take a snapshot and restore it."""
-        state = pickle.loads(pickle.dumps(self.kernel.state()))  # noqa: S301 - our own bytes
+        state = loads(dumps(self.kernel.state()))
         self.kernel = Kernel(PROJECT, published=PATHS)
         self.kernel.restore(state)
 
