@@ -1,5 +1,6 @@
 """`make chaos CHAOS="…"`, or `python -m chaos …` with engine and tests on the path."""
 
+import logging
 import random
 import shlex
 import shutil
@@ -45,6 +46,7 @@ def main(
     if faults == "list":
         _list()
         return
+    logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of every killed server
     plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak)
     runs = report.load(output) if merge or show else []
     if not show:

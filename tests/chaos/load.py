@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from confluent_kafka import Producer
 
@@ -22,11 +23,19 @@ _FLUSH_S = 120.0
 class Load:
     """The load process, as the campaign sees it."""
 
-    def __init__(self, model: str, bootstrap: str, rate: float, topics: list[str]) -> None:
+    def __init__(
+        self, model: str, bootstrap: str, rate: float, topics: list[str], log: Path
+    ) -> None:
         command = [sys.executable, "-m", "chaos.load", model, bootstrap, str(rate), *topics]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
-        )
+        with log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=ENVIRONMENT,
+            )
 
     def stop(self) -> int:
         """End the load; return how many rows are on the topics."""

@@ -35,7 +35,8 @@ class Reader:
     def __init__(self, bootstrap: str, path: Path, topics: list[str]) -> None:
         path.touch()
         command = [sys.executable, "-m", "chaos.reader", bootstrap, str(path), *topics]
-        self._process = subprocess.Popen(command, env=ENVIRONMENT)
+        with path.with_suffix(".log").open("ab") as log:
+            self._process = subprocess.Popen(command, env=ENVIRONMENT, stderr=log)
         self._file = path.open(encoding="utf-8", newline="\n")
         self._rest = ""
         self.arrivals: list[Arrival] = []

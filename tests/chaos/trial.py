@@ -96,7 +96,8 @@ class Trial:
         outputs = list(self.plan.outputs.values())
         self._reader = Reader(bootstrap, self.folder / "arrivals.tsv", outputs)
         inputs = [self.plan.inputs[source] for source in self.model.sources]
-        self._load = Load(self._model_name, bootstrap, self.rate, inputs)
+        log = self.folder / "load.log"
+        self._load = Load(self._model_name, bootstrap, self.rate, inputs, log)
         self.wait_in_step(0.0)
 
     @property

@@ -17,7 +17,7 @@ from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = [pytest.mark.component, pytest.mark.timeout(900)]
 
-FAULTS = ("engine-takeover", "pod", "freeze-pod", "broker-coordinator", "cut-zookeeper")
+FAULTS = ("engine-takeover", "broker-coordinator", "cut-zookeeper")
 
 
 def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:
 
 def test_two_sources_and_a_clock_stay_in_step(tmp_path: Path) -> None:
     """Engines that read two topics and a clock find the same, also after they were killed."""
-    plan = Plan(("engine", "pair"), count=1, rate=50, model="two", seed=12)
+    plan = Plan(("pair",), count=1, rate=50, model="two", seed=12)
     (outcome,) = campaign(plan, tmp_path, print)
     assert outcome.error == ""
     assert outcome.verdict.problems == []
