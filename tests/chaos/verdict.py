@@ -74,7 +74,6 @@ def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]
     blame = _Blame(arrivals, strikes)
     result = Verdict(rows_out=len(arrivals))
     order = [each.value for each in read_all(trial.site.kafka.bootstrap, trial.plan.order_log)]
-    result.problems += check_order(order).problems
     _topics(trial, arrivals, order, result)
     if trial.model.sums:
         _values(trial, arrivals, order, blame, result)
@@ -149,6 +148,7 @@ def _texts(
         for topic in trial.plan.inputs.values()
     }
     result.rows_in = sum(map(len, inputs.values()))
+    result.problems += check_order(order).problems
     expected = trial.model.expect([json.loads(each) for each in order], inputs)
     damage = compare(expected, [each.value for each in arrivals])
     result.problems += [damage.first] if damage.first else []
