@@ -137,6 +137,34 @@ def engine() -> None:
     run_engine(_settings())
 
 
+@app.command()
+def switchover(
+    to: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The engine that is to be active next")
+    ] = None,
+    address: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="An engine's supervisor")
+    ] = "127.0.0.1:8080",
+    peers: Annotated[
+        str,
+        typer.Option(envvar="ESPHA_PEERS", help="Supervisors of the others, if it is a standby"),
+    ] = "",
+    wait: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Wait so long")] = 30,
+) -> None:
+    """Let the active engine hand over; ends with 0 when another one is active.
+
+    Asks supervisors on other machines with the token in ESPHA_TOKEN.
+    """
+    import os
+
+    from espha.runtime.peers import addresses
+    from espha.runtime.switchover import switch_over
+
+    token = os.environ.get("ESPHA_TOKEN", "")
+    code = switch_over([address, *addresses(peers)], to, token, wait, typer.echo)
+    raise typer.Exit(code)
+
+
 adapter = typer.Typer(help="Bring files in and results out.", no_args_is_help=True)
 app.add_typer(adapter, name="adapter")
 sample = typer.Typer(help="Make sample input.", no_args_is_help=True)

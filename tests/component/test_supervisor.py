@@ -1,5 +1,8 @@
 """Election and supervision with a real ZooKeeper and a child that only counts its lives."""
 
+import os
+import http.client
+import json
 import signal
 import sys
 import uuid
@@ -14,17 +17,21 @@ from support.servers import ZooKeeper, wait_until
 pytestmark = pytest.mark.component
 
 CHILD = """
+import threading
 from espha.runtime.control import Control
-control = Control()
-control.report("standby", True)
-while not control.wait_active(1.0):
-    pass
-control.report("active", True)
+pause = threading.Event()
+control, epoch = Control(), 0
 while True:
-    control.wait_active(1.0)
+    control.report("standby", True, epoch=epoch)
+    while not control.wait_active(1.0):
+        pass
+    epoch += 1
+    control.report("active", True, epoch=epoch)
+    while control.role == "active":
+        pause.wait(0.01)
 """
 
-Start = Callable[[str], Replica]
+Start = Callable[..., Replica]
 
 
 @pytest.fixture
@@ -33,7 +40,7 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
     root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
     replicas: list[Replica] = []
 
-    def make(name: str) -> Replica:
+    def make(name: str, session_ms: int = 800) -> Replica:
         replica = Replica(
             name,
             tmp_path,
@@ -42,6 +49,7 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
                 "ESPHA_BOOTSTRAP": "127.0.0.1:1",
                 "ESPHA_ZOOKEEPER": zookeeper.connect,
                 "ESPHA_ROOT": root,
+                "ESPHA_SESSION_MS": str(session_ms),
             },
         )
         replicas.append(replica)
@@ -79,13 +87,73 @@ def test_a_terminated_supervisor_leaves_at_once(start: Start) -> None:
 
 
 def test_a_killed_supervisor_takes_its_child_with_it(start: Start) -> None:
-    """The child of a dead supervisor never lives on; the follower comes after the time-out."""
+    """The child of a dead supervisor never lives on."""
     first, second = start("a"), start("b")
     wait_until(lambda: first.is_in("active"), 5, "a is active")
     child = first.child()
     first.kill()
     wait_until(lambda: not Path(f"/proc/{child}/exe").exists(), 5, "the child is dead")
     wait_until(lambda: second.is_in("active"), 10, "b is active")
+
+
+def test_a_killed_supervisors_session_is_closed_by_its_follower(start: Start) -> None:
+    """The follower sees the connection end; nobody waits for a session of a minute."""
+    first, second = start("a", session_ms=60_000), start("b", session_ms=60_000)
+    wait_until(lambda: first.is_in("active"), 5, "a is active")
+    first.kill()
+    wait_until(lambda: second.is_in("active"), 30, "b is active")
+
+
+def test_a_silent_active_child_is_replaced(start: Start) -> None:
+    """A frozen child of a living supervisor is killed, and the follower is elected."""
+    first, second = start("a"), start("b")
+    wait_until(lambda: first.is_in("active"), 5, "a is active")
+    os.kill(first.child(), signal.SIGSTOP)
+    wait_until(lambda: second.is_in("active"), 10, "b is active")
+    wait_until(lambda: first.is_in("standby"), 10, "a is back as a standby")
+
+
+def hand_over(replica: Replica, to: str | None = None) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=5)
+    connection.request("POST", "/switchover", json.dumps({"to": to}))
+    answer = connection.getresponse()
+    return answer.status, str(json.load(answer)["message"])
+
+
+def test_a_switchover_goes_to_the_next_and_restarts_nobody(start: Start) -> None:
+    """Each hands over to the one behind it, and stands again at the end of the queue."""
+    replicas = [start("a"), start("b"), start("c")]
+    wait_until(lambda: replicas[0].is_in("active"), 5, "a is active")
+    for old, new in ("ab", "bc", "ca"):
+        giving, taking = replicas[ord(old) - ord("a")], replicas[ord(new) - ord("a")]
+        assert hand_over(giving)[0] == 202
+        wait_until(lambda: active_of(replicas) == [taking], 5, f"{new} is active, {old} is not")  # noqa: B023
+    assert [replica.status()["restarts"] for replica in replicas] == [0, 0, 0]
+
+
+def test_a_switchover_to_somebody_passes_the_others(start: Start) -> None:
+    """The one in between gives way, once; the call is forgotten when it has been answered."""
+    replicas = [first, second, third] = [start("a"), start("b"), start("c")]
+    wait_until(lambda: first.is_in("active"), 5, "a is active")
+    assert hand_over(first, "c")[0] == 202
+    wait_until(lambda: active_of(replicas) == [third], 5, "c is active")
+    third.kill_child()
+    wait_until(lambda: active_of(replicas) == [first], 5, "a is next: b went behind it")
+    first.kill_child()
+    wait_until(lambda: active_of(replicas) == [second], 5, "b follows: nobody calls any more")
+    assert second.status()["restarts"] == 0
+
+
+def test_a_switchover_that_cannot_be_is_refused(start: Start) -> None:
+    """Nothing changes, and a sentence says why."""
+    first = start("a")
+    wait_until(lambda: first.is_in("active"), 5, "a is active")
+    assert hand_over(first) == (409, "no other engine stands for election")
+    second = start("b")
+    assert hand_over(first, "x") == (409, "x does not stand for election; there are: b")
+    assert hand_over(first, "a") == (200, "a is active already")
+    assert hand_over(second) == (409, "b is not active")
+    assert active_of([first, second]) == [first]
 
 
 def test_a_frozen_supervisor_loses_its_place(start: Start) -> None:

@@ -45,6 +45,10 @@ class Child:
         """Tell the child that it is elected; a child that has just died is no error."""
         self._tell({"role": "active"})
 
+    def make_standby(self) -> None:
+        """Tell the child to hand over: to finish what it does, and to report `standby` then."""
+        self._tell({"role": "standby"})
+
     def ask_snapshot(self) -> None:
         """Ask the child to write its state now; a child that has just died is no error."""
         self._tell({"snapshot": True})

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 STATUS_FD_VARIABLE = "ESPHA_STATUS_FD"
-_HEARTBEAT_S = 1.0
+_HEARTBEAT_S = 0.1
 _PR_SET_PDEATHSIG = 1
 EXIT_ORPHANED = 75
 """Exit code of a child whose supervisor is gone."""
@@ -38,7 +38,7 @@ class Control:
 
     @property
     def role(self) -> str:
-        """`standby` until this replica is elected, then `active` for the life of the process."""
+        """`active` while this replica is elected, else `standby`."""
         return "active" if self._active.is_set() else "standby"
 
     def wait_active(self, timeout: float) -> bool:
@@ -46,7 +46,7 @@ class Control:
         return self._active.wait(timeout)
 
     def report(self, state: str, in_step: bool, **facts: Any) -> None:
-        """Tell the supervisor the state now, and again each second; `facts` must fit JSON."""
+        """Tell the supervisor the state now, and ten times a second; `facts` must fit JSON."""
         line = json.dumps({"state": state, "in_step": in_step, **facts}).encode() + b"\n"
         with self._lock:
             self._line = line
@@ -74,6 +74,8 @@ class Control:
             told = json.loads(line)
             if told.get("role") == "active":
                 self._active.set()
+            if told.get("role") == "standby":
+                self._active.clear()
             if told.get("snapshot"):
                 self.snapshot_wanted.set()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import structlog
@@ -12,7 +12,11 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
+from espha.runtime.watch import Watch, Whereabouts, close_session
+
 ZNODE_PREFIX = "server-n_"
+NEXT = "next"
+"""Znode beside them, while a switchover asks for one engine: its name."""
 _RECHECK_S = 5.0
 _RETRY_S = 0.1
 _LOG = structlog.get_logger()
@@ -21,21 +25,34 @@ _LOG = structlog.get_logger()
 class Membership:
     """One stay in the election: a session, its znode, and the watch on the predecessor.
 
-    `on_elected` is called once, from the election's own thread, when the znode is the lowest.
-    Errors never end a membership; after a lost session it makes a new znode by itself.
+    `on_elected` is called, from the election's own thread, when the znode is the lowest; once, and
+    again after `requeue`. Errors never end a membership; after a lost session it makes a new znode
+    by itself.
     """
 
     def __init__(
-        self, servers: str, root: str, name: str, session_ms: int, on_elected: Callable[[], None]
+        self,
+        servers: str,
+        root: str,
+        name: str,
+        session_ms: int,
+        on_elected: Callable[[], None],
+        *,
+        address: str = "",
     ) -> None:
+        """Open the session; `address` is where this supervisor's beacon listens."""
+        self._servers = servers
         self._root = root.rstrip("/")
-        self._data = json.dumps({"name": name}).encode()
+        self._name, self._address = name, address
+        self._watched: tuple[str, Watch] | None = None
         self._on_elected = on_elected
         self._session_s = session_ms / 1000
         self._wake = threading.Event()
         self._closed = threading.Event()
         self._joined = False
         self._elected = False
+        self._leaving = threading.Event()
+        self._gave_way = 0
         self.znode: str | None = None
         forever = KazooRetry(max_tries=-1, delay=0.05, backoff=1.5, max_delay=1.0)
         self._client = KazooClient(
@@ -57,10 +74,39 @@ class Membership:
         self._joined = True
         threading.Thread(target=self._run, name="election", daemon=True).start()
 
+    def requeue(self) -> None:
+        """Go from wherever this is in the queue to its end; be elected again from there."""
+        self._leaving.set()
+        self._wake.set()
+
+    def queue(self) -> list[str]:
+        """Return the names of those who stand for election, in order.
+
+        Raises:
+            KazooException, KazooTimeoutError: ZooKeeper cannot tell.
+        """
+        if not self._client.connected:
+            raise KazooTimeoutError(f"the connection is {self.state}")
+        return self._names(_standing(self._client.get_children(self._root)))
+
+    def call_for(self, name: str | None) -> None:
+        """Ask that of those who stand for election `name` is next; None: whoever it is.
+
+        Whoever else is elected gives way, once for each call. The call ends with this session, or
+        when somebody is elected for good.
+
+        Raises:
+            KazooException, KazooTimeoutError: ZooKeeper cannot do it.
+        """
+        self._forget_call()
+        if name:
+            self._client.create(f"{self._root}/{NEXT}", name.encode(), ephemeral=True)
+
     def close(self) -> None:
         """End the session now: the znode is gone when this returns, if ZooKeeper can be reached."""
         self._closed.set()
         self._wake.set()
+        self._look_at(None)
         self._client.stop()
         self._client.close()
 
@@ -85,25 +131,34 @@ class Membership:
     def _evaluate(self) -> None:
         if not self._client.connected:
             return
-        queue = (
-            sorted(
-                child
-                for child in self._client.get_children(self._root)
-                if child.startswith(ZNODE_PREFIX)
-            )
-            if self._client.exists(self._root)
-            else []
-        )
-        mine = self._own(queue)
+        there = self._client.exists(self._root)
+        children = self._client.get_children(self._root) if there else []
+        queue = _standing(children)
+        mine = self._leave(self._own(queue))
         if mine is None:
             self._create()
             self._wake.set()
             return
         place = queue.index(mine)
-        if place == 0:
-            self._elect()
-        elif not self._client.exists(f"{self._root}/{queue[place - 1]}", self._changed):
+        before = f"{self._root}/{queue[place - 1]}" if place else None
+        if before is None:
+            self._lead(queue, called=NEXT in children)
+        elif not self._client.exists(before, self._changed):
             self._wake.set()
+        self._look_at(before)
+
+    def _look_at(self, before: str | None) -> None:
+        """Watch the supervisor of the znode `before` and no other one."""
+        if self._watched and self._watched[0] != before:
+            self._watched[1].stop()
+            self._watched = None
+        if before is None or self._watched:
+            return
+        with contextlib.suppress(NoNodeError, ValueError, TypeError):
+            found = Whereabouts(**json.loads(self._client.get(before)[0]))
+            if found.address:
+                watch = Watch(found.address, lambda: close_session(self._servers, found))
+                self._watched = (before, watch)
 
     def _own(self, queue: list[str]) -> str | None:
         """Find this session's znode, also one whose creation was never confirmed."""
@@ -120,17 +175,70 @@ class Membership:
         self.znode = None
         return None
 
+    def _leave(self, mine: str | None) -> str | None:
+        """Take this session's znode out of the queue if that is asked for; return what is left."""
+        if not self._leaving.is_set():
+            return mine
+        self._elected = False
+        if mine:
+            self._client.delete(f"{self._root}/{mine}")
+        self._leaving.clear()
+        return None
+
     def _create(self) -> None:
         self.znode = self._client.create(
-            f"{self._root}/{ZNODE_PREFIX}", self._data, ephemeral=True, sequence=True, makepath=True
+            f"{self._root}/{ZNODE_PREFIX}",
+            self._whereabouts(),
+            ephemeral=True,
+            sequence=True,
+            makepath=True,
         )
         _LOG.info("znode made", znode=self.znode)
+
+    def _whereabouts(self) -> bytes:
+        session, password = self._client.client_id or (0, b"")
+        found = Whereabouts(self._name, self._address, session, password.hex())
+        return json.dumps(found._asdict()).encode()
 
     def _changed(self, _event: Any) -> None:
         self._wake.set()
 
-    def _elect(self) -> None:
-        if not self._elected:
-            self._elected = True
-            _LOG.info("elected", znode=self.znode)
-            self._on_elected()
+    def _lead(self, queue: list[str], called: bool) -> None:
+        """Be elected, or give way to the one whom a switchover calls for."""
+        if self._elected:
+            return
+        if called and self._gives_way(queue):
+            self.requeue()
+            return
+        self._elected = True
+        _LOG.info("elected", znode=self.znode)
+        self._on_elected()
+        if called:
+            self._forget_call()
+
+    def _gives_way(self, queue: list[str]) -> bool:
+        try:
+            name, stat = self._client.get(f"{self._root}/{NEXT}")
+        except NoNodeError:
+            return False
+        wanted, again = name.decode(), stat.czxid == self._gave_way
+        if again or wanted == self._name or wanted not in self._names(queue):
+            return False
+        self._gave_way = stat.czxid
+        _LOG.info("gives way", to=wanted)
+        return True
+
+    def _forget_call(self) -> None:
+        with contextlib.suppress(NoNodeError):
+            self._client.delete(f"{self._root}/{NEXT}")
+
+    def _names(self, queue: list[str]) -> list[str]:
+        names = []
+        for child in queue:
+            with contextlib.suppress(NoNodeError):
+                names.append(str(json.loads(self._client.get(f"{self._root}/{child}")[0])["name"]))
+        return names
+
+
+def _standing(children: Iterable[str]) -> list[str]:
+    return sorted(child for child in children if child.startswith(ZNODE_PREFIX))

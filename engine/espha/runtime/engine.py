@@ -4,6 +4,7 @@ Standby: read order records; run the batches that they name; compare digests.
 Take-over, when elected: fence, read the log to its end, and commit, with whatever input is there.
 Active: take input, run a batch, commit its outputs and its order record in one transaction. When
 windows have something to do because time has passed, a batch without input does it.
+Step down, when told to: let go between two batches, keep the state, and follow the log again.
 
 Whatever goes wrong ends the process: its state is rebuilt from the log by the next one.
 """
@@ -76,6 +77,8 @@ class Position:
     sequence: int = 0
     epoch: int = 0
     clock: int = 0
+    active: str = ""
+    """Name of the engine that committed the last order record; empty: not seen yet."""
     fresh: bool = True
     """The next batch starts with empty state: nothing of this model was processed before."""
     counts: dict[str, int] = field(
@@ -91,6 +94,7 @@ class Position:
     def passed(self, record: OrderRecord) -> None:
         """Go behind an order record."""
         self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
+        self.active = record.engine
 
 
 class Engine:
@@ -145,17 +149,18 @@ class Engine:
         self._expect_whole(end)
         self._read_to(end)
         self._report("standby")
-        while self._control.role != "active":
-            self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))
-            self._snapshot()
-        self._take_over()
         while True:
-            self._step()
-            self._snapshot()
+            while self._control.role != "active":
+                self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))
+                self._snapshot()
+            self._take_over()
+            while self._control.role == "active":
+                self._step()
+                self._snapshot()
+            self._step_down()
 
     def _warm_up(self) -> None:
         """Start the worker and warm the code now, rather than in the first take-over."""
-        self._writer.warm_up([*self._plan.outputs.values(), self._log.topic])
         at = self._at
         expect = None if at.fresh else at.sequence
         for _ in range(_WARM_UP_JOBS):
@@ -257,6 +262,14 @@ class Engine:
             commit_ms=round((time.monotonic() - read_back) * 1000),
         )
 
+    def _step_down(self) -> None:
+        """Let go, with nothing open and the state in place; follow the log from there."""
+        self._report("standby")  # the next one waits for this, and for nothing that follows
+        _LOG.warning("hot failover state switched to standby", sequence=self._at.sequence)
+        # The marker of the last commit may not be there yet: begin before it, not behind it.
+        self._log.reopen(self._writer.committed - 1)
+        self._writer = self._writer.renewed()
+
     def _step(self) -> None:
         ranges, inputs = self._inputs.take(_BATCH_LIMIT, self._patience())
         if inputs or self._patience() == 0:
@@ -330,6 +343,7 @@ class Engine:
             self._in_step,
             sequence=self._at.sequence,
             epoch=self._at.epoch,
+            active=self._at.active,
             model=self._label,
             model_digest=self._model,
             replayed=self._replayed,

@@ -65,6 +65,8 @@ def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
     wanted = needs(settings.bootstrap, project, plan)
     begin = past.restore(job, wanted)
     mark = begin.header if begin else None
+    writer = FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name))
+    writer.warm_up(plan.all())
     return Engine(
         name=settings.name,
         project=project,
@@ -74,7 +76,7 @@ def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
         inputs=Inputs(
             settings.bootstrap, list(plan.inputs.values()), mark.inputs if mark else None
         ),
-        writer=FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name)),
+        writer=writer,
         fence=FastFence(session, settings.bootstrap),
         control=control,
         keeper=_keeper(settings, control, past, begin),

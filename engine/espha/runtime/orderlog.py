@@ -41,7 +41,7 @@ class OrderLog:
     """Follows the order log from an offset on, in order, without a gap."""
 
     def __init__(self, bootstrap: str, topic: str, start: int = 0) -> None:
-        self.topic = topic
+        self.topic, self._bootstrap = topic, bootstrap
         self._offsets = Offsets(bootstrap)
         first = self._offsets.first(topic)
         self.cut = range(start, first)
@@ -80,6 +80,11 @@ class OrderLog:
         """Yield what stands before offset `end` and has not been returned yet."""
         while not self.at(end):
             yield self.poll(1.0, limit)
+
+    def reopen(self, start: int) -> None:
+        """Follow again, from offset `start` on."""
+        self._reached = start
+        self._consumer = reader(self._bootstrap, {self.topic: start})
 
     def close(self) -> None:
         """Stop following."""

@@ -21,6 +21,7 @@ class Settings(BaseSettings):
     zookeeper: str = ""
     root: str = ""
     session_ms: int = Field(default=800, ge=200, le=60_000)
+    silent_ms: int = Field(default=800, ge=200, le=60_000)
     model: Path = Path("/etc/espha/model.xml")
     prefix: str = ""
     deployment: str = "default/espha"
@@ -32,6 +33,7 @@ class Settings(BaseSettings):
     snapshot_s: float = Field(default=60, ge=1, le=86_400)
     snapshots_kept: int = Field(default=3, ge=1, le=100)
     peers: str = Field(default="", pattern=r"^([^,:\s]+:[0-9]{1,5}(,|$))*$")
+    token: str = Field(default="", repr=False)
     ack_log: Path | None = None
 
 

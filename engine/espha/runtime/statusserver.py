@@ -2,9 +2,11 @@
 
 An engine's supervisor also sends its newest snapshot to other engines (`GET /snapshot/latest`, with
 `?before=N` the newest one of a lower sequence number), and has one made (`POST /snapshot`, from the
-pod itself only).
+pod itself only). `POST /switchover` makes an active engine hand over: from the pod itself, or with
+the deployment's token.
 """
 
+import hmac
 import json
 import os
 import shutil
@@ -22,10 +24,14 @@ from prometheus_client.registry import Collector
 
 from espha.runtime.peers import LATEST
 from espha.runtime.snapshots import Shelf
+from espha.runtime.switchover import PATH as SWITCHOVER
+from espha.runtime.switchover import Answer
 
 StatusSource = Callable[[], dict[str, Any]]
+HandOver = Callable[[str | None], Answer]
 _TEXT = "text/plain"
 _COPY_BYTES = 1 << 18
+_BODY_BYTES = 1000
 _TIMEOUT_S = 30
 """After so long without a byte a connection is closed."""
 
@@ -58,8 +64,12 @@ class _Server(ThreadingHTTPServer):
         source: StatusSource,
         shelf: Shelf | None,
         ask_snapshot: Callable[[], bool],
+        *,
+        hand_over: HandOver | None,
+        token: str,
     ) -> None:
         self.source, self.shelf, self.ask_snapshot = source, shelf, ask_snapshot
+        self.hand_over, self.token = hand_over, token
         self.registry = CollectorRegistry()
         self.registry.register(_StatusCollector(source))
         super().__init__(address, _Handler)
@@ -98,9 +108,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(*self.server.answer(parts.path))
 
     def do_POST(self) -> None:
-        if self.path != "/snapshot":
-            self._send(404, _TEXT, b"try /snapshot\n")
-        elif not ip_address(self.client_address[0]).is_loopback:
+        if self.path == SWITCHOVER:
+            self._say(self._switch_over())
+        elif self.path != "/snapshot":
+            self._send(404, _TEXT, b"try /snapshot or /switchover\n")
+        elif not self._is_local():
             self._send(403, _TEXT, b"from inside the pod only\n")
         elif self.server.shelf is None:
             self._send(409, _TEXT, b"this engine has no volume for snapshots\n")
@@ -111,6 +123,34 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Stay silent: probes come every second."""
+
+    def _switch_over(self) -> Answer:
+        if self.server.hand_over is None:
+            return Answer(409, "this replica does not stand for election")
+        if not self._is_local() and not self._has_token():
+            return Answer(403, "from inside the pod, or with the deployment's token only")
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > _BODY_BYTES:
+            return Answer(400, f"the body must have at most {_BODY_BYTES} bytes")
+        try:
+            wish = json.loads(self.rfile.read(int(length)))
+        except ValueError:
+            wish = None
+        if not isinstance(wish, dict) or not isinstance(wish.get("to", ""), str | None):
+            return Answer(400, 'the body must be JSON: {"to": NAME}, or {"to": null} for anybody')
+        return self.server.hand_over(wish.get("to") or None)
+
+    def _is_local(self) -> bool:
+        return ip_address(self.client_address[0]).is_loopback
+
+    def _has_token(self) -> bool:
+        shown = self.headers.get("Authorization", "").encode()
+        token = self.server.token
+        return bool(token) and hmac.compare_digest(shown, f"Bearer {token}".encode())
+
+    def _say(self, answer: Answer) -> None:
+        told = {"message": answer.message, "active": answer.active}
+        self._send(answer.code, "application/json", json.dumps(told).encode())
 
     def _send(self, code: int, kind: str, body: bytes) -> None:
         self._head(code, kind, len(body))
@@ -137,6 +177,9 @@ def serve_status(
     source: StatusSource,
     shelf: Shelf | None = None,
     ask_snapshot: Callable[[], bool] = lambda: False,
+    *,
+    hand_over: HandOver | None = None,
+    token: str = "",
 ) -> ThreadingHTTPServer:
     """Serve on an address (host, port) from threads of its own; `shutdown()` ends it.
 
@@ -145,12 +188,14 @@ def serve_status(
         source: returns what `/status` shows.
         shelf: the engine's snapshots, where it has any.
         ask_snapshot: asks the engine for a snapshot; False: there is no engine now.
+        hand_over: begins a switchover, where the replica stands for election.
+        token: what others than this pod must show for a switchover; empty: they cannot ask for it.
 
     Raises:
         SystemExit: the address is in use; the text says which.
     """
     try:
-        server = _Server(address, source, shelf, ask_snapshot)
+        server = _Server(address, source, shelf, ask_snapshot, hand_over=hand_over, token=token)
     except OSError as error:
         host, port = address
         raise SystemExit(f"espha: cannot listen on {host}:{port}: {error.strerror}") from None

@@ -22,14 +22,20 @@ from espha.runtime.election import Membership
 from espha.runtime.settings import Settings
 from espha.runtime.snapshots import Shelf
 from espha.runtime.statusserver import serve_status
+from espha.runtime.switchover import Answer, HandOver
+from espha.runtime.watch import Beacon
 
 _FIRST_PAUSE_S = 2.0
 """Starting a JVM takes both cores of a small machine, which the successor needs just then."""
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 60.0
 _FIRST_WORD_S = 60.0
+_TICK_S = 0.1
 _SILENT_S = 10.0
-"""A child reports every second; one that is silent for so long is frozen, and is killed."""
+"""A child reports ten times a second; one that is silent for so long is frozen, and is killed.
+
+For an active engine, whose silence others wait for, ESPHA_SILENT_MS is the limit.
+"""
 _LOG = structlog.get_logger()
 
 
@@ -48,7 +54,9 @@ class Supervisor:
         self._diverged: Status = {}
         self._member: Membership | None = None
         self._child: Child | None = None
-        self._deadline = 0.0
+        self._hand_over: HandOver | None = None
+        self._silent = 0.0
+        self._beacon: Beacon | None = None
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -60,7 +68,11 @@ class Supervisor:
             self.status,
             Shelf(Path(folder)) if folder else None,
             self._ask_snapshot,
+            hand_over=self._switch_over if self._election else None,
+            token=self._settings.token,
         )
+        if self._election:
+            self._beacon = Beacon(self._settings.http_host)
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             started = time.monotonic()
@@ -97,7 +109,8 @@ class Supervisor:
     def _live(self) -> None:
         """Live one life of the child, from its start to its end."""
         self._status = {}
-        self._deadline = time.monotonic() + _FIRST_WORD_S
+        self._silent = 0.0
+        self._hand_over = None
         self._child_ended.clear()
         if self._election:
             self._member = Membership(
@@ -106,21 +119,34 @@ class Supervisor:
                 self._settings.name,
                 self._settings.session_ms,
                 self._elected,
+                address=self._beacon.address if self._beacon else "",
             )
         try:
             self._child = Child(self._command, self._heard, self._exited)
-            while not self._child_ended.wait(1.0):
+            if self._member:
+                self._hand_over = HandOver(self._settings.name, self._member, self._child)
+            while not self._child_ended.wait(_TICK_S):
                 reap_orphans(self._child.pid)
-                if time.monotonic() > self._deadline:
-                    _LOG.error("the child is silent and is killed")
+                # Ticks are counted, not the clock: where this process gets no time to run, its
+                # child gets none to speak.
+                self._silent += _TICK_S
+                if self._silent > self._patience():
+                    _LOG.error("the child is silent and is killed", seconds=round(self._silent, 1))
                     self._child.kill()
         finally:
             if self._member:
                 self._member.close()
 
+    def _patience(self) -> float:
+        """Return how long (s) the child may be silent."""
+        if not self._status:
+            return _FIRST_WORD_S
+        active = self._status.get("state") == "active"
+        return self._settings.silent_ms / 1000 if active else _SILENT_S
+
     def _heard(self, status: Status) -> None:
         self._status = status
-        self._deadline = time.monotonic() + _SILENT_S
+        self._silent = 0.0
         if status.get("message"):
             self._message = str(status["message"])
         elif status.get("in_step"):
@@ -129,6 +155,13 @@ class Supervisor:
             self._diverged = {key: status[key] for key in ("diverged", "diverged_total")}
         if self._member and status.get("in_step"):
             self._member.join()
+        if self._hand_over:
+            self._hand_over.heard(status)
+
+    def _switch_over(self, to: str | None) -> Answer:
+        if self._hand_over is None:
+            return Answer(503, "the engine does not run")
+        return self._hand_over.ask(self.status(), to)
 
     def _ask_snapshot(self) -> bool:
         child = self._child
