@@ -1,8 +1,8 @@
 """Election and supervision with a real ZooKeeper and a child that only counts its lives."""
 
-import os
 import http.client
 import json
+import os
 import signal
 import sys
 import uuid
