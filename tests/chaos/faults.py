@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import time
@@ -175,6 +176,25 @@ def standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+def switchover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Ask the active engine to hand over, to the next one or to one by name."""
+    pod, standbys = trial.active(), trial.standbys()
+    wished = chance.choice([None, *(each.name for each in standbys)])
+
+    def strike() -> Stroke:
+        code = _post(pod, "/switchover", json.dumps({"to": wished}))
+        assert code == 202, f"{pod.name} does not hand over: HTTP {code}"
+
+        def mend() -> None:
+            wait_until(
+                lambda: any(each.is_in("active") for each in standbys), LIMIT_S, "handed over"
+            )
+
+        return Stroke(pod.name, mend, f"to {wished or 'the next one'}")
+
+    return strike
+
+
 def freeze_engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Stop the active engine's processes for 0.1 to 20 s; its supervisor goes on."""
     pod, duration = trial.active(), 0.1 * 200 ** chance.random()
@@ -255,7 +275,7 @@ def disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     for disk in trial.disks.values():
         disk.fill()
     for other in trial.pods:
-        _ask_for_snapshot(other)
+        _post(other, "/snapshot")
     wait_until(
         lambda: any(_failures(other) for other in trial.pods), LIMIT_S, "a snapshot that fails"
     )
@@ -298,11 +318,13 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
-def _ask_for_snapshot(pod: Pod) -> None:
+def _post(pod: Pod, path: str, body: str | None = None) -> int:
+    """Ask a supervisor for something; return the HTTP code, 0 when it does not answer."""
     connection = http.client.HTTPConnection("127.0.0.1", pod.port, timeout=5)
     with contextlib.suppress(OSError), contextlib.closing(connection):
-        connection.request("POST", "/snapshot")
-        connection.getresponse()
+        connection.request("POST", path, body)
+        return connection.getresponse().status
+    return 0
 
 
 def _failures(pod: Pod) -> int:
@@ -343,6 +365,7 @@ def _kill(pid: int) -> None:
 
 
 KINDS = {
+    "switchover": Kind("active engine asked to hand over", switchover, 1),
     "engine": Kind("engine process killed", engine, 1),
     "engine-takeover": Kind("engine killed, successor killed in its take-over", engine_takeover, 2),
     "pair": Kind("active and next engine killed at once", pair, 2),

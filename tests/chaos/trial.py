@@ -59,6 +59,8 @@ class Trial:
         self._watch: Consumer | None = None
         self._offsets = Offsets(site.kafka.bootstrap)
         self.sent = 0
+        self.diverged: list[str] = []
+        """Engines that found other outputs than the order log has, at any time."""
 
     def _tell(self, engine: str) -> dict[str, str]:
         return {
@@ -195,6 +197,7 @@ class Trial:
         assert self._load is not None, "the trial has not started"
         self.sent = self._load.stop()
         wait_until(self._is_drained, LIMIT_S, f"all of {self.sent} rows are processed")
+        self.diverged = [pod.name for pod in self.pods if pod.status().get("diverged")]
         for pod in self.pods:
             pod.stop()
         # A time-based model publishes for ever: whoever died in the middle of it is cleared away.

@@ -73,6 +73,7 @@ def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]
         strike.gap_ms = gap(arrivals, strike.struck, strike.ended or float("inf")) * 1000
     blame = _Blame(arrivals, strikes)
     result = Verdict(rows_out=len(arrivals))
+    result.problems += [f"{name} diverged" for name in trial.diverged]
     order = [each.value for each in read_all(trial.site.kafka.bootstrap, trial.plan.order_log)]
     _topics(trial, arrivals, order, result)
     if trial.model.sums:
