@@ -5,16 +5,19 @@ Spark, which lets a test stop an engine at any line. docs/chaos.md says for each
 change of the code it was seen to fail.
 """
 
+import ast
 import subprocess
 import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from confluent_kafka import Producer
 
+import espha
 from espha.checker.batches import check_batches
 from espha.checker.order import check_order
 from espha.checker.watch import read_all, read_written
@@ -355,3 +358,14 @@ def test_i6_no_reader_sees_what_is_not_committed(table: Table) -> None:
         assert b"never" not in seen
         assert seen
     table.check()
+
+
+def test_i6_all_readers_are_made_where_it_says_read_committed() -> None:
+    """No code of espha opens a consumer of its own."""
+    made = [
+        f"{path.name}: {ast.unparse(node.func)}"
+        for path in sorted(Path(espha.__file__).parent.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Consumer")
+    ]
+    assert made == ["log.py: Consumer"]
