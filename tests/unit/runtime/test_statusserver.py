@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from espha.runtime import statusserver
 from espha.runtime.statusserver import serve_status
+from espha.runtime.switchover import Answer
 
 STATUS: dict[str, Any] = {
     "state": "standby",
@@ -70,3 +72,76 @@ def test_paths(port: int, path: str, code: int) -> None:
 def test_an_address_in_use_is_said(port: int) -> None:
     with pytest.raises(SystemExit, match=f"cannot listen on 127.0.0.1:{port}: Address already"):
         serve_status(("127.0.0.1", port), dict)
+
+
+TOKEN = "t0ken"  # noqa: S105 - a test's own
+
+
+def wished(to: str | None) -> Answer:
+    return Answer(202, f"to {to or 'anybody'}", "engine-1")
+
+
+@pytest.fixture(scope="module")
+def switching() -> Iterator[int]:
+    """A server that hands over."""
+    server = serve_status(("127.0.0.1", 0), lambda: dict(STATUS), hand_over=wished, token=TOKEN)
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take all connections for another machine's."""
+    monkeypatch.setattr(statusserver._Handler, "_is_local", lambda self: False)
+
+
+def post(port: int, body: str, *, token: str | None = None) -> tuple[int, dict[str, Any]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    connection.request("POST", "/switchover", body, headers)
+    answer = connection.getresponse()
+    return answer.status, json.load(answer)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"to": "engine-2"}', "to engine-2"),
+        ('{"to": null}', "to anybody"),
+        ('{"to": ""}', "to anybody"),
+        ("{}", "to anybody"),
+    ],
+)
+def test_a_switchover_is_passed_on(switching: int, body: str, said: str) -> None:
+    assert post(switching, body) == (202, {"message": said, "active": "engine-1"})
+
+
+@pytest.mark.parametrize(
+    "body", ["", "to=x", "[]", '"x"', '{"to": 7}', '{"to": ["x"]}', "x" * 1001]
+)
+def test_a_bad_wish_is_refused(switching: int, body: str) -> None:
+    code, told = post(switching, body)
+    assert code == 400
+    assert "the body must" in told["message"]
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize(
+    ("token", "code"), [(TOKEN, 202), (None, 403), ("", 403), (TOKEN[:-1], 403), ("t\xf6ken", 403)]
+)
+def test_another_machine_needs_the_token(switching: int, token: str | None, code: int) -> None:
+    assert post(switching, "{}", token=token)[0] == code
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_without_a_token_no_other_machine_can_ask() -> None:
+    """An empty token must not be one that can be shown."""
+    server = serve_status(("127.0.0.1", 0), lambda: dict(STATUS), hand_over=wished)
+    assert post(server.server_port, "{}", token="")[0] == 403
+    server.shutdown()
+    server.server_close()
+
+
+def test_who_does_not_stand_for_election_cannot_hand_over(port: int) -> None:
+    assert post(port, "{}")[0] == 409
