@@ -44,7 +44,7 @@ def test_an_open_transaction_is_aborted_by_the_next_holder(kafka: Kafka, topic: 
     dead = FencedWriter(kafka.bootstrap, f"id-{topic}")
     dead.fence()
     dead._producer.begin_transaction()
-    dead._produce(Record(topic, b"open"))
+    dead._produce(Record(topic, b"open"), None)
     dead._producer.flush()
     heir = FencedWriter(kafka.bootstrap, f"id-{topic}")
     heir.fence()
@@ -63,7 +63,7 @@ def test_the_last_record_is_found_behind_markers_and_aborted_records(
         writer.commit([Record(topic, b"%d" % number, (("n", b"%d" % number),))])
     writer._producer.begin_transaction()
     for _ in range(200):
-        writer._produce(Record(topic, b"aborted"))
+        writer._produce(Record(topic, b"aborted"), None)
     writer._producer.flush()
     writer._producer.abort_transaction()
     last = last_record(kafka.bootstrap, topic)
