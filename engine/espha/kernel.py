@@ -8,7 +8,7 @@ outputs is a function of the model and the order of the inputs, and nothing else
 A window that refuses a unit drops it, for itself and what is behind it; the others go on.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ Outputs = list[tuple[str, Event]]
 class _Node:
     path: str
     stages: list[Stage]
+    steps: list[Callable[[Unit, Moment], Sequence[Unit]]]
+    """What the stages do, looked up once."""
     published: bool
     slots: Slots | None
     targets: list["_Target"] = field(default_factory=list)
@@ -98,11 +100,11 @@ class Kernel:
             KeyError: there is no such source window.
         """
         node = self._sources[path]
-        outputs = self.advance(clock)
         at = self._at
+        outputs = self.advance(clock) if clock > at.clock else []
         at.token, at.port = self._tokens, 0
         before = len(self._refusals)
-        units = self._through(node, 0, [(event,)])
+        units = self._through(node, 0, ((event,),))
         if len(self._refusals) > before and not units:
             raise BadRecord(self._refusals.pop()[1], path)
         self._tokens += 1
@@ -119,7 +121,7 @@ class Kernel:
             due = stage.due()
             if due is not None and due <= clock:
                 self._at.port = 0
-                units = self._through(node, place + 1, list(stage.expire(self._at)))
+                units = self._through(node, place + 1, stage.expire(self._at))
                 self._flow(node, units, outputs)
         return outputs
 
@@ -164,43 +166,70 @@ class Kernel:
             if node.slots:
                 node.slots.restore(state["slots"][path])
 
-    def _through(self, node: _Node, start: int, units: list[Unit]) -> list[Unit]:
+    def _through(self, node: _Node, start: int, units: Sequence[Unit]) -> Sequence[Unit]:
         """Put units through the stages of a window, from stage `start` on."""
         at = self._at
-        for stage in node.stages[start:] if start else node.stages:
-            leaving: list[Unit] = []
-            for unit in units:
+        for step in node.steps[start:] if start else node.steps:
+            if len(units) == 1:
                 try:
-                    leaving += stage.process(unit, at)
+                    units = step(units[0], at)
                 except BadRecord as refusal:
                     self._refusals.append((node.path, refusal.reason))
-            units = leaving
+                    return ()
+            else:
+                units = self._each(node, step, units)
             if not units:
                 break
         return units
 
-    def _flow(self, node: _Node, units: list[Unit], outputs: Outputs) -> None:
+    def _each(
+        self,
+        node: _Node,
+        step: Callable[[Unit, Moment], Sequence[Unit]],
+        units: Sequence[Unit],
+    ) -> Sequence[Unit]:
+        leaving: list[Unit] = []
+        for unit in units:
+            try:
+                leaving += step(unit, self._at)
+            except BadRecord as refusal:
+                self._refusals.append((node.path, refusal.reason))
+        return leaving
+
+    def _flow(self, node: _Node, units: Sequence[Unit], outputs: Outputs) -> None:
         """Send what leaves a window to the windows behind it."""
+        at = self._at
         waiting: list[tuple[_Target, Unit]] = []
         while True:
             if node.published:
+                path = node.path
                 for unit in units:
                     for event in unit:
-                        outputs.append((node.path, event))
+                        outputs.append((path, event))
             targets = node.targets
-            if targets:
-                for unit in reversed(units) if len(units) > 1 else units:
-                    if node.slots is None:
-                        for target in targets:
-                            waiting.append((target, unit))
-                    else:
-                        waiting += self._split(node, node.slots, unit)
-            if not waiting:
-                return
-            target, unit = waiting.pop()
+            if len(units) == 1 == len(targets) and node.slots is None:
+                # Most often there is one way to go.
+                (target,), (unit,) = targets, units
+            else:
+                if units and targets:
+                    self._wait(node, units, waiting)
+                if not waiting:
+                    return
+                target, unit = waiting.pop()
             node = target.node
-            self._at.port = target.port
-            units = self._through(node, 0, [unit])
+            at.port = target.port
+            units = self._through(node, 0, (unit,))
+
+    def _wait(
+        self, node: _Node, units: Sequence[Unit], waiting: list[tuple[_Target, Unit]]
+    ) -> None:
+        """Note where units go; what comes next is at the end of `waiting`."""
+        for unit in reversed(units):
+            if node.slots is None:
+                for target in node.targets:
+                    waiting.append((target, unit))
+            else:
+                waiting += self._split(node, node.slots, unit)
 
     def _split(self, node: _Node, slots: Slots, unit: Unit) -> list[tuple[_Target, Unit]]:
         """Say which targets get a unit, and in which form; a row can move from slot to slot."""
@@ -226,7 +255,10 @@ class Kernel:
 
 def _node(project: Project, window: Window, published: bool) -> _Node:
     feeds = [project.windows[edge.source].fields for edge in project.edges_into(window.path)]
-    return _Node(window.path, build_stages(window, feeds), published, slots_of(window))
+    stages = build_stages(window, feeds)
+    return _Node(
+        window.path, stages, [stage.process for stage in stages], published, slots_of(window)
+    )
 
 
 def _state(stage: Stage) -> Any:

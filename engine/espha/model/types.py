@@ -259,6 +259,8 @@ def _integer_checker(type_: str, low: int, high: int) -> Callable[[object], Valu
 
 
 def _check_double(value: object) -> Value:
+    if type(value) is float and -math.inf < value < math.inf:
+        return value
     if value is None:
         return None
     if type(value) is float or type(value) is int:

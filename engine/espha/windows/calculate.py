@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, Protocol
 
 from espha.model.kinds.calculate import CalculateWindow
@@ -62,7 +63,12 @@ class Calculate:
 
     def __init__(self, window: CalculateWindow, feed: tuple[Field, ...]) -> None:
         names = [name for input_ in window.inputs for name in input_.fields]
-        self._inputs = places(names, feed)
+        inputs = places(names, feed)
+        first = inputs[0]
+        # Most algorithms look at one field.
+        self._given: Callable[[tuple[Value, ...]], tuple[Value, ...]] = (
+            itemgetter(*inputs) if len(inputs) > 1 else lambda row: (row[first],)
+        )
         wanted = {output.field: output.result for output in window.outputs}
         width, sources = len(feed), []
         results: list[str] = []
@@ -87,16 +93,16 @@ class Calculate:
         if event.opcode in _DELETES:
             return ()
         row = event.values
-        rows = self._algorithm.observe(tuple([row[place] for place in self._inputs]))
-        opcode = self._opcode or event.opcode
-        return [(Event(opcode, event.flags, self._row(row, results)),) for results in rows]
+        rows = self._algorithm.observe(self._given(row))
+        opcode, flags = self._opcode or event.opcode, event.flags
+        return [(Event(opcode, flags, self._row(row, results)),) for results in rows]
 
     def _row(self, row: tuple[Value, ...], results: Sequence[Number | None]) -> tuple[Value, ...]:
-        made: list[Value] = []
-        for make, result in zip(self._makes, results, strict=True):
-            # An infinite result is one that does not exist.
-            exists = result is not None and -_INFINITE < result < _INFINITE
-            made.append(make(result) if exists else None)
+        # An infinite result is one that does not exist.
+        made = [
+            make(result) if result is not None and -_INFINITE < result < _INFINITE else None
+            for make, result in zip(self._makes, results, strict=True)
+        ]
         values = (*row, *made)
         return values if self._appended else tuple([values[place] for place in self._sources])
 

@@ -21,6 +21,7 @@ class Intake:
     def __init__(self, window: SourceWindow) -> None:
         self._fields = window.fields
         self._checkers = [checker(field.type) for field in window.fields]
+        self._width = len(window.fields)
         self._keys = [place for place, field in enumerate(window.fields) if field.key]
         self._insert_only = window.insert_only
         self._autogen = window.autogen_key
@@ -30,21 +31,21 @@ class Intake:
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return the event with values of the schema's types."""
         event = unit[0]
-        self._check_head(event)
-        values = self._converted(event.values)
+        opcode, flags, given = event
+        if opcode != "I" or flags != "N" or len(given) != self._width:
+            self._check_head(event)
+        values = self._converted(given)
         if self._autogen:
             values = self._numbered(values)
         for place in self._keys:
             if values[place] is None:
                 raise BadRecord(f"key field {self._fields[place].name} is null")
-        return ((Event(event.opcode, event.flags, tuple(values)),),)
+        return ((Event(opcode, flags, tuple(values)),),)
 
     def _check_head(self, event: Event) -> None:
         opcode, flags, values = event
-        if len(values) != len(self._checkers):
-            raise BadRecord(f"{len(values)} values for {len(self._checkers)} fields")
-        if opcode == "I" and flags == "N":
-            return
+        if len(values) != self._width:
+            raise BadRecord(f"{len(values)} values for {self._width} fields")
         if opcode not in OPCODES:
             raise BadRecord(f"opcode {opcode!r} is not one of {', '.join(OPCODES)}")
         if self._insert_only and opcode != "I":

@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from espha.windows.calculate_exact import Number
@@ -15,7 +16,7 @@ class Summary:
 
     Sums are exact (see `calculate_exact`), so an event costs the same whatever the length of the
     window. `total` and `squares` are sums of whole numbers: of the values times 2**scale, and of
-    their squares; `one` is 2**scale.
+    their squares; `one` is 2**scale, `one_squared` 4**scale.
     """
 
     def __init__(self, settings: Mapping[str, Any], wanted: Sequence[str]) -> None:
@@ -40,14 +41,20 @@ class Summary:
     def observe(self, values: tuple[Any, ...]) -> Sequence[Sequence[Number | None]]:
         """Take one value; return one row."""
         self._put(values[0])
-        result: list[Number | None] = []
-        for statistic in self._wanted:
-            try:
-                result.append(statistic(self))
-            except (ArithmeticError, ValueError):
-                # No value, one where two are needed, a mean of zero, beyond the largest double.
-                result.append(None)
-        return (result,)
+        try:
+            return ([statistic(self) for statistic in self._wanted],)
+        except (ArithmeticError, ValueError):
+            return ([self._or_null(statistic) for statistic in self._wanted],)
+
+    def _or_null(self, statistic: "Statistic") -> Number | None:
+        """Return null for what does not exist.
+
+        That is: no value, one where two are needed, a mean of zero, beyond the largest double.
+        """
+        try:
+            return statistic(self)
+        except (ArithmeticError, ValueError):
+            return None
 
     def _put(self, value: Number | None) -> None:
         scaled = None
@@ -87,7 +94,7 @@ class Summary:
         return numerator << (self.scale - places)
 
     def _note_scale(self, scale: int) -> None:
-        self.scale, self.one = scale, 1 << scale
+        self.scale, self.one, self.one_squared = scale, 1 << scale, 1 << 2 * scale
         self._factor = math.ldexp(1.0, scale) if scale < _LARGEST_POWER else math.inf
 
     def _leave(self) -> None:
@@ -110,15 +117,17 @@ class Summary:
             return
         lows, highs, gone = self._lows, self._highs, self._number - self._length
         if value is not None:
+            entry = (self._number, value)
             while lows and lows[-1][1] >= value:
                 lows.pop()
-            lows.append((self._number, value))
+            lows.append(entry)
             while highs and highs[-1][1] <= value:
                 highs.pop()
-            highs.append((self._number, value))
-        for ends in (lows, highs):
-            if ends and ends[0][0] <= gone:
-                ends.popleft()
+            highs.append(entry)
+        if lows and lows[0][0] <= gone:
+            lows.popleft()
+        if highs and highs[0][0] <= gone:
+            highs.popleft()
         self.least = lows[0][1] if lows else None
         self.greatest = highs[0][1] if highs else None
 
@@ -151,12 +160,6 @@ class Summary:
             self._note_scale(scale)
 
 
-def _needed(value: Number | None) -> Number:
-    if value is None:
-        raise ValueError("no observations")
-    return value
-
-
 def _sum(of: Summary) -> float:
     if not of.n:
         raise ValueError("no observations")
@@ -168,36 +171,45 @@ def _mean(of: Summary) -> float:
 
 
 def _css(of: Summary) -> float:
-    return of.spread() / (of.n * of.one * of.one)
+    return of.spread() / (of.n * of.one_squared)
 
 
 def _uss(of: Summary) -> float:
     if not of.n:
         raise ValueError("no observations")
-    return of.squares / (of.one * of.one)
+    return of.squares / of.one_squared
 
 
 def _var(of: Summary) -> float:
-    return of.spread() / (of.n * (of.n - 1) * of.one * of.one)
+    n = of.n
+    return of.spread() / (n * (n - 1) * of.one_squared)
 
 
 def _std(of: Summary) -> float:
-    return math.sqrt(_var(of))
+    # One call for the most frequent statistic, not three.
+    n = of.n
+    if not n:
+        raise ValueError("no observations")
+    spread = n * of.squares - of.total * of.total
+    return math.sqrt(spread / (n * (n - 1) * of.one_squared))
 
 
 def _stderr(of: Summary) -> float:
-    return math.sqrt(of.spread() / (of.n * of.n * (of.n - 1) * of.one * of.one))
+    n = of.n
+    return math.sqrt(of.spread() / (n * n * (n - 1) * of.one_squared))
 
 
 def _cv(of: Summary) -> float:
     return 100 * _std(of) / _mean(of)
 
 
-STATISTICS: Final[dict[str, Callable[[Summary], Number]]] = {
-    "nOut": lambda of: of.n,
-    "nmissOut": lambda of: of.missing,
-    "minOut": lambda of: _needed(of.least),
-    "maxOut": lambda of: _needed(of.greatest),
+Statistic = Callable[[Summary], Number | None]
+
+STATISTICS: Final[dict[str, Statistic]] = {
+    "nOut": attrgetter("n"),
+    "nmissOut": attrgetter("missing"),
+    "minOut": attrgetter("least"),
+    "maxOut": attrgetter("greatest"),
     "sumOut": _sum,
     "meanOut": _mean,
     "stdOut": _std,
