@@ -8,6 +8,8 @@ SHORT = "espha"
 
 FIELD_MANAGER = "espha-operator"
 ROLE_LABEL = "espha.dev/role"
+# Annotation of a deployment: which engine is to be active, or "any" other one.
+SWITCHOVER = "espha.dev/switchover-to"
 
 ZOOKEEPER_PORT = 2181
 KAFKA_PORT = 9092

@@ -1,4 +1,4 @@
-"""The API server, as far as the operator needs it: read, apply, patch, delete."""
+"""The API server, as far as the operator needs it: read, create, apply, patch, delete."""
 
 import json
 from collections.abc import Callable
@@ -18,6 +18,8 @@ API_VERSIONS = {
     "ConfigMap": "v1",
     "Service": "v1",
     "Pod": "v1",
+    "Secret": "v1",
+    "Event": "v1",
     "StatefulSet": "apps/v1",
     "PodDisruptionBudget": "policy/v1",
     KIND: f"{GROUP}/{VERSION}",
@@ -51,6 +53,11 @@ class Cluster:
         found = self._call(self._kind(kind).get, namespace=namespace, label_selector=selector)
         items: list[Object] = found["items"]
         return items
+
+    def create(self, wanted: Object) -> None:
+        """Make an object that must not exist yet."""
+        namespace = wanted["metadata"]["namespace"]
+        self._call(self._kind(wanted["kind"]).create, body=wanted, namespace=namespace)
 
     def apply(self, wanted: Object) -> None:
         """Server-side apply: the wanted fields become the operator's, others stay as they are."""

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from espha_operator.api import KIND, Status
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
-from espha_operator.reconcile import models, plan
-from espha_operator.reconcile.applier import Applier
+from espha_operator.reconcile import models, plan, switchover
+from espha_operator.reconcile.applier import AGAIN, Applier
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import Observed, observe
 from espha_operator.reconcile.topics import TopicKeeper
@@ -41,6 +41,7 @@ class Reconciler:
         self._model: tuple[object, ModelFacts | Verdict] | None = None
         self._topics: TopicFacts | None = None
         self._topics_due = 0.0
+        self._token_due = 0.0
 
     def step(self) -> None:
         """Observe, plan, apply, report. Blocks; to be called again and again.
@@ -49,7 +50,8 @@ class Reconciler:
         2. Look at what runs; ask the engines and ZooKeeper servers.
         3. Ask Kafka for the topics and make missing ones, when there is a Kafka.
         4. Apply what the plan wants, delete what it does not want any more.
-        5. Mirror the roles to pod labels, and write the status if it has changed.
+        5. Mirror the roles to pod labels, bring a switchover that is wished for one step further,
+           and write the status if it has changed.
         """
         resource = self._cluster.get(KIND, self._namespace, self._name)
         if resource is None or "deletionTimestamp" in resource["metadata"]:
@@ -63,7 +65,15 @@ class Reconciler:
         seen = observe(self._cluster, parsed)
         facts = self._facts(parsed, seen)
         self._label(facts, seen)
+        addresses = {pod.name: pod.address for pod in seen.pods}
+        switchover.follow(self._cluster, resource, facts, addresses)
         self._report(before, build.build(facts, before, datetime.now(UTC)))
+        self._keep_token(parsed)
+
+    def _keep_token(self, deployment: Deployment) -> None:
+        if self._clock() >= self._token_due:
+            switchover.token(self._cluster, deployment)
+            self._token_due = self._clock() + AGAIN
 
     def _facts(self, deployment: Deployment, seen: Observed) -> Facts:
         facts = Facts(

@@ -6,10 +6,11 @@ from espha_operator.api.adapters import InputAdapter, OutputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
 from espha_operator.resources import common
-from espha_operator.resources.meta import Object, checksum
+from espha_operator.resources.meta import Object, checksum, metadata
 
 ENGINE = "engine"
 ADAPTER = "adapter"
+TOKEN_KEY = "token"  # noqa: S105 - the name of a key
 Adapter = InputAdapter | OutputAdapter
 _SNAPSHOTS = "snapshots"
 _SUPERVISOR_PORT = {"name": "http", "containerPort": HTTP_PORT}
@@ -19,6 +20,21 @@ def model(deployment: Deployment, facts: ModelFacts) -> list[Object]:
     """The model as checked: a later, broken edit of the user's ConfigMap must not reach a pod."""
     name = f"{deployment.name}-model"
     return [common.config_map(deployment, name, ENGINE, {"model.xml": facts.xml})]
+
+
+def token_name(deployment: Deployment) -> str:
+    """Name of the Secret with the token."""
+    return f"{deployment.name}-token"
+
+
+def token(deployment: Deployment, value: str) -> Object:
+    """The Secret with what must be shown to an engine for a switchover."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(deployment, token_name(deployment), ENGINE),
+        "stringData": {TOKEN_KEY: value},
+    }
 
 
 def engines(deployment: Deployment, facts: ModelFacts) -> list[Object]:
@@ -66,7 +82,7 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
     )
     container = {
         **made,
-        "env": [*made["env"], *_snapshot_environment(deployment)],
+        "env": [*made["env"], *_snapshot_environment(deployment), _token(deployment)],
         "image": spec.image or deployment.images.engine_image,
         "resources": spec.resources.merged("50m", "512Mi", "1536Mi"),
         "volumeMounts": [
@@ -100,6 +116,12 @@ def _snapshot_environment(deployment: Deployment) -> list[Object]:
             "ESPHA_PEERS": f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
         }
     )
+
+
+def _token(deployment: Deployment) -> Object:
+    # Optional: engines start, and take over from each other, when nobody has made the Secret.
+    key = {"name": token_name(deployment), "key": TOKEN_KEY, "optional": True}
+    return {"name": "ESPHA_TOKEN", "valueFrom": {"secretKeyRef": key}}
 
 
 def _adapter(deployment: Deployment, facts: ModelFacts, adapter: Adapter) -> list[Object]:

@@ -1,14 +1,16 @@
 """Whole steps against an API server in memory; only pods and Kafka are played."""
 
 import copy
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from espha_operator.api.images import Images
-from espha_operator.reconcile import models, observe, reconciler
+from espha_operator.reconcile import models, observe, reconciler, switchover
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.status.facts import TopicFacts
+from espha_operator.status.switchover import Move
 from unit.operator import samples
 
 Object = dict[str, Any]
@@ -39,13 +41,28 @@ class _MemoryCluster:
                 self._pod(f"{name}-{ordinal}", wanted["spec"]["template"]["metadata"]["labels"])
         self.objects[kind, name] = made
 
+    def create(self, wanted: Object) -> None:
+        kind, name = wanted["kind"], wanted["metadata"]["name"]
+        self.writes.append(f"create {kind} {name}")
+        assert (kind, name) not in self.objects
+        made = copy.deepcopy(wanted)
+        texts = made.pop("stringData", {})
+        made["data"] = {key: b64encode(text.encode()).decode() for key, text in texts.items()}
+        self.objects[kind, name] = made
+
     def apply_status(self, namespace: str, name: str, status: Object) -> None:
         self.writes.append("status")
         self.objects["EspHaDeployment", name]["status"] = status
 
     def patch(self, kind: str, namespace: str, name: str, change: Object) -> None:
         self.writes.append(f"patch {kind} {name}")
-        self.objects[kind, name]["metadata"]["labels"].update(change["metadata"]["labels"])
+        meta = self.objects[kind, name]["metadata"]
+        for group in ("labels", "annotations"):
+            for key, value in change["metadata"].get(group, {}).items():
+                if value is None:
+                    meta[group].pop(key)
+                else:
+                    meta[group][key] = value
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
         self.writes.append(f"delete {kind} {name}")
@@ -211,3 +228,88 @@ def test_a_deployment_that_is_going_is_left_alone(cluster: _MemoryCluster, steps
     cluster.objects["EspHaDeployment", "demo"]["metadata"]["deletionTimestamp"] = "now"
     steps.step()
     assert cluster.writes == []
+
+
+class _Engines:
+    """Supervisors: whoever is asked in the right way makes the wished for engine active."""
+
+    def __init__(self, cluster: _MemoryCluster) -> None:
+        self.cluster, self.active = cluster, "demo-engine-0"
+        self.asked: list[str] = []
+        self.away = 0
+
+    def tell(self, pod: observe.Pod) -> Any:
+        state = "active" if pod.name == self.active else "standby"
+        return observe.engine_facts(pod.name, {"state": state, "in_step": True, "epoch": 1})
+
+    def ask(self, address: str, to: str, proof: str) -> Move:
+        secret = self.cluster.objects["Secret", "demo-token"]["data"]["token"]
+        assert b64encode(proof.encode()).decode() == secret
+        self.asked.append(to)
+        if self.away:
+            self.away -= 1
+            return Move("wait", to)
+        if to == "demo-engine-2":
+            return Move("refused", to, "The active engine refuses: no.")
+        self.active = to
+        return Move("ask", to)
+
+    def wish(self, to: str) -> None:
+        meta = self.cluster.objects["EspHaDeployment", "demo"]["metadata"]
+        meta["annotations"] = {"espha.dev/switchover-to": to}
+
+    def events(self) -> list[tuple[str, str]]:
+        objects = self.cluster.objects.items()
+        return [(one["type"], one["reason"]) for (kind, _), one in objects if kind == "Event"]
+
+
+@pytest.fixture
+def engines(cluster: _MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> _Engines:
+    made = _Engines(cluster)
+    monkeypatch.setattr(observe, "ask_engine", made.tell)
+    monkeypatch.setattr(switchover, "ask", made.ask)
+    return made
+
+
+@pytest.mark.parametrize("wish", ["any", "demo-engine-1"])
+@pytest.mark.parametrize("away", [0, 2])
+def test_a_switchover_comes_true_once(
+    steps: _Play, engines: _Engines, wish: str, away: int
+) -> None:
+    """Also when the active engine does not answer at first; then the wish goes."""
+    steps.until_quiet()
+    engines.wish(wish)
+    engines.away = away
+    for _ in range(6):
+        steps.step()
+    assert engines.asked == ["demo-engine-1"] * (1 + away)
+    assert status(engines.cluster)["active"] == "demo-engine-1"
+    assert engines.events() == [("Normal", "SwitchedOver")]
+    assert not engines.cluster.objects["EspHaDeployment", "demo"]["metadata"]["annotations"]
+    steps.until_quiet()
+
+
+@pytest.mark.parametrize("wish", ["demo-engine-2", "demo-engine-7", "mine", ""])
+def test_a_switchover_that_is_refused_is_said_and_goes(
+    steps: _Play, engines: _Engines, wish: str
+) -> None:
+    steps.until_quiet()
+    engines.wish(wish)
+    steps.step()
+    assert engines.events() == [("Warning", "SwitchoverRefused")]
+    assert status(engines.cluster)["active"] == "demo-engine-0"
+    steps.until_quiet()
+
+
+def test_the_token_is_made_once_and_again_when_it_is_deleted(
+    cluster: _MemoryCluster, steps: _Play
+) -> None:
+    steps.until_quiet()
+    first = cluster.objects["Secret", "demo-token"]["data"]["token"]
+    steps.clock.now += 60
+    steps.step()
+    assert cluster.objects["Secret", "demo-token"]["data"]["token"] == first
+    del cluster.objects["Secret", "demo-token"]
+    steps.clock.now += 60
+    steps.step()
+    assert cluster.objects["Secret", "demo-token"]["data"]["token"] not in ("", first)

@@ -1,0 +1,111 @@
+"""Planned switchovers: the annotation `espha.dev/switchover-to`, and the token to ask with."""
+
+import base64
+import http.client
+import json
+import logging
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from kubernetes.client.exceptions import ApiException
+
+from espha_operator.api import KIND
+from espha_operator.api.deployment import Deployment
+from espha_operator.api.names import HTTP_PORT, SWITCHOVER
+from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.resources import workers
+from espha_operator.resources.events import event
+from espha_operator.resources.meta import Object
+from espha_operator.status.facts import Facts
+from espha_operator.status.switchover import Move, decide
+
+# Seconds that a supervisor may take to answer: it asks ZooKeeper first.
+ANSWER = 2.0
+_LOG = logging.getLogger(__name__)
+
+
+def token(cluster: Cluster, deployment: Deployment) -> str:
+    """The deployment's token; made when there is none."""
+    name = workers.token_name(deployment)
+    found = cluster.get("Secret", deployment.namespace, name)
+    if found is not None:
+        return base64.b64decode((found.get("data") or {}).get(workers.TOKEN_KEY, "")).decode(
+            errors="replace"
+        )
+    made = secrets.token_urlsafe(32)
+    cluster.create(workers.token(deployment, made))
+    return made
+
+
+def follow(cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[str, str]) -> None:
+    """Bring the wish in a resource's annotation one step further.
+
+    The annotation stays until the wish has come true or cannot; so an operator that dies on the
+    way loses nothing, and asks again.
+
+    Args:
+        cluster: where the resource is.
+        resource: the deployment as read.
+        facts: what runs.
+        addresses: the engines' pods and where they are.
+    """
+    wish = (resource["metadata"].get("annotations") or {}).get(SWITCHOVER)
+    if wish is None:
+        return
+    try:
+        _follow(cluster, resource, facts, addresses, decide(wish, facts))
+    except ApiException as error:
+        _LOG.warning("switchover to %s: %s", wish, reason(error))
+
+
+def _follow(
+    cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[str, str], move: Move
+) -> None:
+    if move.kind == "ask" and facts.active and addresses.get(facts.active.name):
+        proof = token(cluster, facts.deployment)
+        move = ask(addresses[facts.active.name], move.to, proof)
+    if move.kind == "name":
+        _annotate(cluster, resource, move.to)
+    elif move.kind in ("done", "refused"):
+        _annotate(cluster, resource, None)
+        good = move.kind == "done"
+        why = "SwitchedOver" if good else "SwitchoverRefused"
+        cluster.create(event(resource, why, move.message, good=good, now=datetime.now(UTC)))
+
+
+def ask(address: str, to: str, proof: str) -> Move:
+    """Ask the active engine's supervisor to hand over."""
+    connection = http.client.HTTPConnection(address, HTTP_PORT, timeout=ANSWER)
+    try:
+        headers = {"Authorization": f"Bearer {proof}"}
+        connection.request("POST", "/switchover", json.dumps({"to": to}), headers)
+        answer = connection.getresponse()
+        body = answer.read()
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        _LOG.warning("switchover to %s: the active engine does not answer: %s", to, error)
+        return Move("wait", to)
+    finally:
+        connection.close()
+    if 400 <= answer.status < 500:
+        return Move("refused", to, f"The active engine refuses: {_message(body)}.")
+    return Move("ask" if answer.status < 400 else "wait", to)
+
+
+def _message(body: bytes) -> str:
+    """The sentence in a supervisor's answer; older ones answer with plain text."""
+    text = body.decode(errors="replace").strip()
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        return text
+
+
+def _annotate(cluster: Cluster, resource: Object, value: str | None) -> None:
+    # With the version that was read: a wish that somebody has changed meanwhile must stay.
+    meta = resource["metadata"]
+    change = {
+        "resourceVersion": meta.get("resourceVersion"),
+        "annotations": {SWITCHOVER: value},
+    }
+    cluster.patch(KIND, meta["namespace"], meta["name"], {"metadata": change})
