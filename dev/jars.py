@@ -48,12 +48,37 @@ def _resolve(profile: str, key: str, target: Path) -> None:
         shutil.move(fresh, target)
 
 
+def archive() -> Path:
+    """Returns the archive of the JVM's classes beside the engine's jars; makes it if need be."""
+    libraries = directory("engine")
+    target = libraries.parent / "espha.jsa"
+    stamp = target.with_suffix(".digest")
+    key = cache.digest(
+        (libraries / STAMP).read_text(), str(_spark()), command.run("java", "-Xinternalversion")
+    )
+    with cache.lock("archive"):
+        if not (target.is_file() and stamp.is_file() and stamp.read_text() == key):
+            with step("archiving the JVM's classes"):
+                target.unlink(missing_ok=True)
+                program = (sys.executable, "-m", "espha.pipeline.archive")
+                command.run(*program, env={"ESPHA_JARS": str(libraries)})
+                stamp.write_text(key)
+    return target
+
+
+def _spark() -> Path:
+    """Returns the directory of the virtual environment's Spark."""
+    found = find_spec("pyspark")
+    if found is None or not found.submodule_search_locations:
+        raise Failure("there is no pyspark beside this Python; run this by make")
+    return Path(found.submodule_search_locations[0])
+
+
 def _compile(jar: Path, classes: Path) -> None:
     """Compiles our own few classes against the Spark of the virtual environment."""
     debian.need("javac", "openjdk-17-jdk-headless")
-    spark = Path(find_spec("pyspark").submodule_search_locations[0])  # type: ignore[union-attr, index]
     sources = sorted(JAVA.rglob("*.java"))
-    options = ("--release", "17", "-nowarn", "-cp", f"{spark}/jars/*", "-d", classes)
+    options = ("--release", "17", "-nowarn", "-cp", f"{_spark()}/jars/*", "-d", classes)
     command.run("javac", *options, *sources)
     command.run("jar", "--create", "--file", jar, "--date", JAR_DATE, "-C", classes, ".")
 
@@ -62,6 +87,8 @@ def main() -> None:
     """Resolves the profiles that are named, or all of them."""
     for profile in sys.argv[1:] or PROFILES:
         print(directory(profile))
+    if not sys.argv[1:]:
+        print(archive())
 
 
 if __name__ == "__main__":

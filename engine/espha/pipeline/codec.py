@@ -1,11 +1,14 @@
 """Catalyst expressions that decode input records and encode output records."""
 
+import re
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from espha.model import Field, Window
+from espha.model.columns import defaults, left_out
+from espha.model.filesystem import Layout, layout_of, precision_of
 from espha.model.types import ARRAYS, only_digits
 
 SQL_TYPES = {
@@ -61,37 +64,85 @@ def record_format(window: Window, direction: str) -> str:
     return "json" if kind == "json" else "csv"
 
 
+def layout(window: Window) -> Layout:
+    """Return which columns the records of a source's topic have."""
+    connector = window.kafka("pub")
+    found = Layout() if connector is None else layout_of(connector.properties)
+    kind = record_format(window, "pub")
+    return found.model_copy(update={"format": "json" if kind == "json" else "csv"})
+
+
 def parse(window: Window, value: Column) -> Column:
-    """Return the struct `opcode, flags, <fields>, bad` of an input record's text.
+    """Return a struct of an input record's text, with a column `bad` at the end.
 
     Dates, and what CSV has no type for, are still text: `read_dates` comes next, on the column
     that this one became, so that the text is parsed once and not once a field.
     """
-    json = record_format(window, "pub") == "json"
+    how = layout(window)
+    json = how.format == "json"
     columns = [("opcode", "string"), ("flags", "string")]
     for field in window.fields:
-        still_text = _is_text(field, _property(window, "pub", "dateformat"), json)
+        still_text = _is_text(field, how.date_format, json)
         columns.append((field.name, "string" if still_text else SQL_TYPES[field.type]))
     if json:
         return sf.from_json(value, _ddl(columns), _JSON_READ)
     # By place: a field may have the name of one of our own columns.
     columns = [(f"c{place}", kind) for place, (_, kind) in enumerate(columns)]
-    return sf.from_csv(value, _ddl(columns), _CSV_READ)
+    missing = left_out(window, how)
+    if missing is not None:
+        del columns[missing + 2]
+    first, *others = [
+        sf.from_csv(text, _ddl(columns), {**_CSV_READ, "sep": how.delimiter})
+        for text in _completed(value, how)
+    ]
+    return sf.when(first[_BAD].isNull(), first).otherwise(*others) if others else first
+
+
+def _completed(value: Column, how: Layout) -> list[Column]:
+    """Return the text with the columns before the fields; a second way if they can lack in two."""
+    if how.strip_nulls:
+        value = sf.translate(value, "\0", "")
+    opcode, flags = defaults(how)
+    sep = how.delimiter
+    if how.opcode and how.flags:
+        return [value]
+    if how.opcode:
+        after_opcode = rf"^([^{re.escape(sep)}]*){re.escape(sep)}"
+        return [
+            sf.regexp_replace(value, after_opcode, f"$1{sep}{flags}{sep}".replace("\\", "\\\\"))
+        ]
+    heads = [f"{opcode}{sep}{flags}{sep}"]
+    if how.flags:
+        # A topic without opcodes seldom has flags, though nobody said so.
+        heads.insert(0, f"{opcode}{sep}")
+    # An empty record stays one.
+    return [
+        sf.when(sf.trim(value) == "", value).otherwise(sf.concat(sf.lit(head), value))
+        for head in heads
+    ]
 
 
 def read_dates(window: Window, parsed: Column, value: Column) -> Column:
-    """Turn what `parse` left as text into values; text of no value makes the record bad."""
-    date_format = _property(window, "pub", "dateformat")
-    json = record_format(window, "pub") == "json"
-    if not any(_is_text(field, date_format, json) for field in window.fields):
+    """Return the struct `opcode, flags, <fields>, bad` of what `parse` gave.
+
+    What it left as text becomes values; text of no value makes the record bad.
+    """
+    how = layout(window)
+    json = how.format == "json"
+    missing = None if json else left_out(window, how)
+    texts = [_is_text(field, how.date_format, json) for field in window.fields]
+    if missing is None and not any(texts):
         return parsed
-    names = [field.name if json else f"c{place + 2}" for place, field in enumerate(window.fields)]
     cells, lost = [], sf.lit(False)
-    for name, field in zip(names, window.fields, strict=True):
-        cell = parsed[name]
-        if _is_text(field, date_format, json):
-            cell = _value(parsed[name], field, date_format)
+    for place, field in enumerate(window.fields):
+        name = field.name if json else f"c{place + 2}"
+        if place == missing:
+            cell = sf.lit(None).cast(SQL_TYPES[field.type])
+        elif texts[place]:
+            cell = _value(parsed[name], field, how.date_format)
             lost = lost | (parsed[name].isNotNull() & cell.isNull())
+        else:
+            cell = parsed[name]
         cells.append(cell.alias(name))
     first, second = ("opcode", "flags") if json else ("c0", "c1")
     return sf.struct(
@@ -125,7 +176,11 @@ def encode(window: Window, event: Column, *, exact: bool = False) -> Column:
         return sf.to_json(
             sf.struct(event["opcode"].alias("opcode"), *named), {"ignoreNullFields": "false"}
         )
-    texts = [_text(cell, field, exact) for cell, field in zip(cells, window.fields, strict=True)]
+    connector = window.kafka("sub")
+    precision = None if exact else precision_of(connector.properties if connector else {})
+    texts = [
+        _text(cell, field, precision) for cell, field in zip(cells, window.fields, strict=True)
+    ]
     # format_string writes a null as the word; a null is an empty cell.
     present = [
         sf.when(event[f"f{place}"].isNotNull(), text).alias(f"f{place}")
@@ -135,12 +190,14 @@ def encode(window: Window, event: Column, *, exact: bool = False) -> Column:
     return sf.concat(event["opcode"], sf.lit(","), event["flags"], sf.lit(", "), line)
 
 
-def _text(cell: Column, field: Field, exact: bool) -> Column:
-    """Write one value; see `espha.model.types.formatter`."""
+def _text(cell: Column, field: Field, precision: int | None) -> Column:
+    """Write one value; see `espha.model.types.formatter`. Without precision: with all digits."""
 
     def number(value: Column) -> Column:
         double = "dbl" in field.type or field.type in ("double", "money")
-        return sf.format_string("%.6f", value) if double and not exact else value.cast("string")
+        if precision is None or not double:
+            return value.cast("string")
+        return sf.format_string(f"%.{precision}f", value)
 
     if field.type == "blob":
         return sf.base64(cell)

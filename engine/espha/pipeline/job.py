@@ -79,7 +79,7 @@ class BatchJob:
         self._model = worker.WorkerModel(
             xml=xml,
             sources=tuple(plan.inputs),
-            formats=tuple(codec.record_format(window, "pub") for window in self._sources),
+            layouts=tuple(codec.layout(window) for window in self._sources),
             outputs=tuple(plan.outputs),
         )
         self._stream = Stream(session, self._query)

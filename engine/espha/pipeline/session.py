@@ -35,13 +35,24 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
-    # Short jobs run best on quickly compiled code.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss2m",
 }
+_JAVA: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss2m")
+"""Small batches run best on quickly compiled code."""
 
 
-def open_session(master: str, jars: Path) -> SparkSession:
-    """Start the JVM and a session on `master`; `jars` is the directory with the engine's jars."""
+def archive_beside(jars: Path) -> Path:
+    """Return where the archive of the JVM's classes is, if there is one."""
+    return jars.parent / "espha.jsa"
+
+
+def open_session(master: str, jars: Path, *, write_archive: bool = False) -> SparkSession:
+    """Start the JVM and a session.
+
+    Args:
+        master: Spark's master.
+        jars: the directory with the engine's jars.
+        write_archive: let the JVM write an archive of its classes when it ends.
+    """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers must be of this very Python
     builder = SparkSession.builder.master(master).appName("espha")
@@ -49,6 +60,14 @@ def open_session(master: str, jars: Path) -> SparkSession:
         builder = builder.config(key, value)
     names = [*jars.glob("kafka-clients-*.jar"), *jars.glob("espha-*.jar")]
     builder = builder.config("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))
+    archive = archive_beside(jars)
+    if write_archive:
+        java = (*_JAVA, f"-XX:ArchiveClassesAtExit={archive}")
+    elif archive.exists():
+        java = (*_JAVA, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off")
+    else:
+        java = _JAVA
+    builder = builder.config("spark.driver.extraJavaOptions", " ".join(java))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN")
     return session

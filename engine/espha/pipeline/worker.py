@@ -19,7 +19,9 @@ import pyarrow as pa
 
 from espha.kernel import Kernel
 from espha.model import Project, read_project
-from espha.model.csv import parse_event
+from espha.model.columns import csv_reader, defaults
+from espha.model.csv import read_flags, read_opcode, split
+from espha.model.filesystem import Layout
 from espha.pipeline.plain import NotPlainError, dumps, loads
 from espha.pipeline.stream import (
     END,
@@ -37,11 +39,6 @@ from espha.windows.events import BadRecord, Event
 
 PART_BYTES = 3 << 20
 """A state travels in parts of so many bytes."""
-_OPCODES = {
-    "I": "I", "INSERT": "I", "U": "U", "UPDATE": "U", "P": "P", "UPSERT": "P",
-    "D": "D", "DELETE": "D", "SD": "SD", "SAFEDELETE": "SD",
-}  # fmt: skip
-_FLAGS = {"N": "N", "NORMAL": "N", "P": "P", "PARTIALUPDATE": "P", "R": "R", "RETENTION": "R"}
 
 
 class WorkerModel(NamedTuple):
@@ -50,8 +47,8 @@ class WorkerModel(NamedTuple):
     xml: str
     sources: tuple[str, ...]
     """Paths of the source windows; a row's `source` is an index into them."""
-    formats: tuple[str, ...]
-    """`csv` or `json`, for each source window."""
+    layouts: tuple[Layout, ...]
+    """How records are written, for each source window."""
     outputs: tuple[str, ...]
     """Paths of the output windows; an output row's `kind` is an index into them."""
 
@@ -235,27 +232,24 @@ class _Worker:
 
     def _event(self, source: int, value: str, cells: tuple[Any, ...] | None) -> Event:
         opcode, flags, *fields, bad = cells or (None, None, value)
+        layout = self._model.layouts[source]
         # A CSV line without any cell decodes to nulls; a JSON object may leave the opcode out.
-        if bad is not None or (opcode is None and self._model.formats[source] == "csv"):
+        if bad is not None or (opcode is None and layout.format == "csv"):
             raise BadRecord(self._why(source, value))
-        known_opcode = _OPCODES.get((opcode or "I").strip().upper())
-        known_flags = _FLAGS.get((flags or "N").strip().upper())
-        if known_opcode is None:
-            raise BadRecord(f"unknown opcode {opcode!r}; known are I, U, P, D and SD")
-        if known_flags is None:
-            raise BadRecord(f"unknown flags {flags!r}; known are N, P and R")
-        return Event(known_opcode, known_flags, tuple(fields))
+        default_opcode, default_flags = defaults(layout)
+        opcode, flags = read_opcode(opcode or default_opcode), read_flags(flags or default_flags)
+        return Event(opcode, flags, tuple(fields))
 
     def _why(self, source: int, value: str) -> str:
         """Say what is wrong with a record that Catalyst could not decode."""
-        if self._project is not None and self._model.formats[source] == "csv":
+        layout = self._model.layouts[source]
+        if self._project is not None and layout.format == "csv":
+            window = self._project.windows[self._model.sources[source]]
             try:
-                parse_event(value, self._project.windows[self._model.sources[source]].fields)
+                csv_reader(window, layout)(split(value.rstrip("\r\n"), layout.delimiter))
             except BadRecord as refusal:
-                return str(refusal)
-            except ValueError as error:
-                return str(error)
-        return f"not a {self._model.formats[source]} record of this window's schema"
+                return refusal.reason
+        return f"not a {layout.format} record of this window's schema"
 
 
 def _struct_rows(column: pa.StructArray) -> list[tuple[Any, ...] | None]:
