@@ -6,6 +6,7 @@ change of the code it was seen to fail.
 """
 
 import ast
+import json
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import pytest
 from confluent_kafka import Producer
 
 import espha
+from chaos.here import ENVIRONMENT
 from espha.checker.batches import check_batches
 from espha.checker.order import check_order
 from espha.checker.watch import read_all, read_written
@@ -301,14 +303,12 @@ def test_i4_a_standby_is_never_ahead(table: Table) -> None:
     active.stop()
     table.feed()  # nobody orders it
     end = Offsets(table.kafka.bootstrap).end(table.source)
-    decision = f'"inputs":[["{table.source}",3,{end}]]'
-    open_decision = (
-        table.order()[-1]
-        .replace(f'"sequence":{committed}', f'"sequence":{committed + 1}')
-        .replace('"inputs":[]', decision)
-    )
+    decision = json.loads(table.order()[-1])
+    decision |= {"sequence": committed + 1, "inputs": [[table.source, 3, end]]}
     active.writer._producer.begin_transaction()
-    active.writer._producer.produce(table.plan.order_log, open_decision.encode(), partition=0)
+    active.writer._producer.produce(
+        table.plan.order_log, json.dumps(decision).encode(), partition=0
+    )
     active.writer._producer.flush(LIMIT_S)
     standby.look_again()
     assert standby.sequence == committed
@@ -327,7 +327,11 @@ def test_i5_engines_know_neither_kubernetes_nor_the_operator() -> None:
         "print(*known & {'kopf', 'kubernetes', 'espha_operator'})"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=ENVIRONMENT,
     )
     assert ran.stdout.strip() == ""
 
