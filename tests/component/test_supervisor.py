@@ -144,6 +144,20 @@ def test_a_switchover_to_somebody_passes_the_others(start: Start) -> None:
     assert second.status()["restarts"] == 0
 
 
+def test_a_switchover_to_a_frozen_one_ends_with_another(start: Start) -> None:
+    """It comes first, does not answer, and loses its session; then nobody waits for it."""
+    replicas = [first, second, third] = [start("a"), start("b"), start("c")]
+    wait_until(lambda: first.is_in("active"), 5, "a is active")
+    third.kill(signal.SIGSTOP)
+    assert hand_over(first, "c")[0] == 202
+    wait_until(lambda: first.is_in("standby") or second.is_in("active"), 5, "a hands over")
+    wait_until(lambda: active_of([first, second]) == [first], 10, "a is next again: b gave way")
+    third.kill(signal.SIGCONT)
+    wait_until(lambda: active_of(replicas) == [first], 10, "c, too, follows a")
+    first.kill_child()
+    wait_until(lambda: active_of(replicas) == [second], 5, "b is next")
+
+
 def test_a_switchover_that_cannot_be_is_refused(start: Start) -> None:
     """Nothing changes, and a sentence says why."""
     first = start("a")
