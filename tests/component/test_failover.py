@@ -1,8 +1,10 @@
-"""Three engines on real Kafka, ZooKeeper and Spark: what a reader sees when they die."""
+"""Three engines on real Kafka, ZooKeeper and Spark: what a reader sees when one dies or yields."""
 
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise
@@ -10,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.reader import Reader
 from support.deployment import Deployment
+from support.replicas import Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -127,6 +131,49 @@ def test_kills_lose_and_double_nothing(deploy: Deploy) -> None:
     assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
     check_order_log(deployment)
     assert deployment.order_records()[-1]["epoch"] >= 6
+
+
+def switch_over(engine: Replica, *options: str) -> str:
+    """Run `espha switchover` against an engine; return what it says last."""
+    command = [sys.executable, "-m", "espha.cli", "switchover", *options]
+    command += ["--address", f"127.0.0.1:{engine.port}"]
+    done = subprocess.run(
+        command, env=engine.environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.splitlines()[-1]
+
+
+def test_switchovers_lose_and_restart_nothing(deploy: Deploy, tmp_path: Path) -> None:
+    """Three in a row, then one to the last in line, under load: exact, and no process is new."""
+    deployment = deploy(3)
+    topic = deployment.plan.outputs[OUTPUT]
+    reader = Reader(deployment.kafka.bootstrap, tmp_path / "arrivals", [topic])
+    feeder = Feeder(deployment, rate=50)
+    turns = [deployment.active()]
+    children = [engine.child() for engine in deployment.engines]
+    first = turns[0].status()["epoch"]
+    for epoch in range(first + 1, first + 4):
+        wait_for_rows(deployment, feeder.sent + 25)
+        said = switch_over(turns[-1])
+        turns.append(deployment.active_but(turns[-1]))
+        assert said == f"{turns[-1].name} is active, epoch {epoch}"
+    assert turns[3] is turns[0]
+    last = turns[2]
+    # Asked of a standby, which leads to the active one by its peers.
+    assert switch_over(last, "--to", last.name) == f"{last.name} is active, epoch {first + 4}"
+    wait_for_rows(deployment, feeder.sent + 25)
+    sent = feeder.stop()
+    wait_for_rows(deployment, sent)
+    assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
+    check_order_log(deployment)
+    records = deployment.order_records()
+    assert sorted({record["epoch"] for record in records}) == list(range(1, first + 5))
+    assert [engine.status()["restarts"] for engine in deployment.engines] == [0, 0, 0]
+    assert [engine.child() for engine in deployment.engines] == children
+    wait_until(lambda: len(reader.refresh()) == sent, 10, "the reader has everything")
+    reader.stop()
+    gaps = [newer.time - older.time for older, newer in pairwise(reader.arrivals)]
+    print(f"longest gaps, ms: {[round(gap * 1000) for gap in sorted(gaps)[-5:]]}")
 
 
 def test_all_engines_at_once(deploy: Deploy) -> None:
