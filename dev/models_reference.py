@@ -13,7 +13,12 @@ from espha.model.aggregates import FUNCTIONS as AGGREGATES
 from espha.model.contexts import FUNCTIONS as FUNCTIONAL
 from espha.model.eel.calls import SPECIAL
 from espha.model.eel.functions import CASTS, FUNCTIONS, REFUSED
-from espha.model.filesystem import SOURCE_PROPERTIES, TARGET_PROPERTIES
+from espha.model.filesystem import (
+    KAFKA_SOURCE_PROPERTIES,
+    KAFKA_TARGET_PROPERTIES,
+    SOURCE_PROPERTIES,
+    TARGET_PROPERTIES,
+)
 from espha.model.kinds import KINDS
 from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Kind
 from espha.model.timers import TIMER_PROPERTIES
@@ -129,11 +134,13 @@ def _functions() -> list[tuple[str, str]]:
 
 def _connectors() -> list[tuple[str, str]]:
     kafka = {"type", "kafkatopic", "kafkatype", "urlhostport", "kafkapartition", "active"}
+    pub, sub = KAFKA_SOURCE_PROPERTIES, KAFKA_TARGET_PROPERTIES
     return [
         ("`fs`, type pub", _list(SOURCE_PROPERTIES)),
         ("`fs`, type sub", _list(TARGET_PROPERTIES)),
         ("`timer`", _list(TIMER_PROPERTIES)),
-        ("`kafka`", _list(kafka)),
+        ("`kafka`, type pub", _list(kafka | pub)),
+        ("`kafka`, type sub", _list(kafka | sub)),
     ]
 
 

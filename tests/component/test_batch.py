@@ -38,13 +38,21 @@ def connector(direction: str, **properties: str) -> str:
     )
 
 
-def through(spark: SparkSession, lines: list[str], pub: str, sub: str) -> Result:
+def through(
+    spark: SparkSession,
+    lines: list[str],
+    pub: str,
+    sub: str,
+    *,
+    schema: str = SCHEMA,
+    attributes: str = 'insert-only="true"',
+) -> Result:
     """Send texts through a source and a window that passes them on."""
     fields = "".join(
         f'<field name="{name.rstrip("*")}" type="{kind}" key="{str(name.endswith("*")).lower()}"/>'
-        for name, kind in (part.split(":") for part in SCHEMA.split(","))
+        for name, kind in (part.split(":") for part in schema.split(","))
     )
-    windows = source(SCHEMA, 'insert-only="true"', body=f"<connectors>{pub}</connectors>") + (
+    windows = source(schema, attributes, body=f"<connectors>{pub}</connectors>") + (
         f'<window-functional name="out"><schema><fields>{fields}</fields></schema>'
         f"<connectors>{sub}</connectors></window-functional>"
     )
@@ -93,6 +101,134 @@ def test_json_in_and_out(spark: SparkSession) -> None:
         *lines[1:],
     ]
     assert result.refused == 2
+
+
+ALL = (
+    "id*:int64,i:int32,d:double,m:money,s:string,t:date,u:stamp,b:blob,"
+    "small:array(i32),large:array(i64),real:array(dbl)"
+)
+"""Every type of field."""
+
+
+def test_every_type_in_csv(spark: SparkSession) -> None:
+    """Values as `espha.model.types` reads and writes them; what is of no type is refused."""
+    good = [
+        "I,N,9223372036854775807,-2147483648,1e22,0.1,x,2026-01-02 03:04:05,-1,aGk=,"
+        "[1;;3],[4],[.5;]",
+        "i,,1,,.5,12,,1970-01-01 00:00:00.5,7,,[],[ 1 ; 2 ],",
+    ]
+    bad = [
+        "I,N,2,2147483648,,,,,,,,,",
+        "I,N,3,,,,,,,!,,,",
+        "I,N,4,,,,,,,,[1.5],,",
+        "I,N,5,,,,,,,,,4,",
+        "I,N,6,,,,,,,,,,[x]",
+        "I,N,7,,,,,2026-13-01 00:00:00,,,,,",
+    ]
+    result = through(spark, good + bad, connector("pub"), connector("sub"), schema=ALL)
+    assert texts(result) == [
+        "I,N, 9223372036854775807,-2147483648,10000000000000000000000.000000,0.100000,x,1767323045,"
+        "-1,aGk=,[1;;3],[4],[0.500000;]",
+        "I,N, 1,,0.500000,12.000000,,0,7,,[],[1;2],",
+        *bad,
+    ]
+    reasons = [dict(output.headers)["espha-reason"].decode() for output in result.outputs[2:]]
+    for name, reason in zip(("i", "b", "small", "large", "real", "t"), reasons, strict=True):
+        assert f"field {name}: " in reason
+
+
+def test_every_type_in_json(spark: SparkSession) -> None:
+    """Arrays are arrays, a blob is base64."""
+    kind = {"kafkatype": "json"}
+    line = (
+        '{"opcode":"I","id":1,"i":2,"d":0.5,"m":1.25,"s":"x","t":5,"u":6,"b":"aGk=",'
+        '"small":[1,null],"large":[9223372036854775807],"real":[0.5]}'
+    )
+    result = through(spark, [line], connector("pub", **kind), connector("sub", **kind), schema=ALL)
+    assert texts(result) == [line]
+
+
+AUTOGEN = 'insert-only="true" autogen-key="true"'
+ROW = "nr*:int64,a:int32,s:string"
+
+
+@pytest.mark.parametrize(
+    ("properties", "attributes", "line", "expected"),
+    [
+        ({"addcsvopcode": "true", "addcsvflags": "normal"}, "", "1,2,x", "I,N, 1,2,x"),
+        (
+            {"addcsvopcode": "true", "addcsvflags": "normal", "publishwithupsert": "true"},
+            "",
+            "1,2,x",
+            "P,N, 1,2,x",
+        ),
+        ({"addcsvopcode": "true"}, "", "1,2,x", "I,N, 1,2,x"),
+        ({"addcsvopcode": "true"}, "", "N,1,2,x", "I,N, 1,2,x"),
+        ({"addcsvflags": "partialupdate"}, "", "p,1,2,", "P,P, 1,2,"),
+        ({"noautogenfield": "true"}, AUTOGEN, "I,N,2,x", "I,N, 0,2,x"),
+        (
+            {"noautogenfield": "true", "addcsvopcode": "true", "addcsvflags": "normal"},
+            AUTOGEN,
+            '2,"x,y"',
+            'I,N, 0,2,"x,y"',
+        ),
+        ({"csvfielddelimiter": ";"}, "", 'I;N;1;2;"x;,"', 'I,N, 1,2,"x;,"'),
+        ({"csvfielddelimiter": "|", "addcsvflags": "normal"}, "", "I|1|2|x", "I,N, 1,2,x"),
+        ({"csvfielddelimiter": r"\t", "addcsvopcode": "true"}, "", "1\t2\tx", "I,N, 1,2,x"),
+    ],
+)
+def test_columns_that_a_connector_says_are_missing(
+    spark: SparkSession, properties: dict[str, str], attributes: str, line: str, expected: str
+) -> None:
+    """Rows without opcode, flags or key, and with another delimiter; other rows are refused."""
+    lines = [line, "", line + line]
+    pub, sub = connector("pub", **properties), connector("sub")
+    result = through(spark, lines, pub, sub, schema=ROW, attributes=attributes)
+    assert texts(result) == [expected, *lines[1:]]
+    assert result.refused == 2
+
+
+def test_decimals_of_doubles(spark: SparkSession) -> None:
+    """The doubleprecision of the connector, for doubles wherever they are."""
+    written = connector("sub", doubleprecision="2")
+    schema = "id*:int64,d:double,real:array(dbl)"
+    result = through(spark, ["I,N,1,2.345678,[0.125;]"], connector("pub"), written, schema=schema)
+    assert texts(result) == ["I,N, 1,2.35,[0.13;]"]
+
+
+def test_refusals_of_windows_behind_the_source_and_notifications(spark: SparkSession) -> None:
+    """Who refuses is named, the others go on; messages of a notification are its events."""
+    out = f"<connectors>{connector('sub')}</connectors>"
+    windows = source("id*:int64,a:int32", 'index="pi_EMPTY"') + (
+        f'<window-copy name="kept" index="pi_HASH">{out}</window-copy>'
+        f'<window-filter name="all"><expression>a != 9</expression>{out}</window-filter>'
+        '<window-notification name="told"><delivery-channels><log><deliver>gt($a,1)</deliver>'
+        "<log-info><subject>row ${id}</subject></log-info></log></delivery-channels>"
+        f"{out}</window-notification>"
+    )
+    text = xml(windows, '<edge source="in" target="kept all told"/>')
+    project = read_project(text)
+    plan = topic_plan(project, "t")
+    lines = ["I,N,1,2", "I,N,1,3", "U,N,7,1"]
+    inputs = [Input(plan.inputs["q/in"], place, line.encode()) for place, line in enumerate(lines)]
+    with closing(BatchJob(spark, text, project, plan)) as job:
+        result = job.run([Batch(None, 1, 0, inputs)])[0]
+    letters = [output for output in result.outputs if output.topic == plan.dead_letters]
+    assert result.refused == len(letters) == 2
+    assert [letter.value.decode() for letter in letters] == lines[1:]
+    assert [dict(letter.headers)["espha-reason"].decode() for letter in letters] == [
+        "q/kept: insert of key 1, which exists",
+        "q/kept: update of key 7, which does not exist",
+    ]
+    by_window = {
+        path: [output.value.decode() for output in result.outputs if output.topic == topic]
+        for path, topic in plan.outputs.items()
+    }
+    assert by_window["q/kept"] == ["I,N, 1,2"]
+    assert by_window["q/told"] == ["I,N, 0,0,log,log,,row 1,,0", "I,N, 1,0,log,log,,row 1,,0"]
+    assert by_window["q/all"] == ["I,N, 1,2", "I,N, 1,3", "U,N, 7,1"]
+    ids = [dict(output.headers)["espha-id"] for output in result.outputs]
+    assert len(set(ids)) == len(ids)
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from espha.model.filesystem import (
     TARGET_PROPERTIES,
     file_source,
     file_target,
+    layout_of,
+    precision_of,
 )
 from espha.model.problems import Findings, line_of
 from espha.model.project import Connector, ConnectorGroup, ConnectorState
@@ -93,7 +95,7 @@ def _check_properties(
     findings: Findings,
 ) -> None:
     if class_ == "kafka":
-        _check_kafka(element, values, findings)
+        _check_kafka(element, direction, values, findings)
     elif class_ == "fs":
         _check_fs(element, direction, values, findings)
     elif class_ == "timer":
@@ -104,7 +106,9 @@ def _check_properties(
         findings.warn(element, f"connector class {class_!r} is not run; use an adapter")
 
 
-def _check_kafka(element: etree._Element, values: Mapping[str, str], findings: Findings) -> None:
+def _check_kafka(
+    element: etree._Element, direction: str, values: Mapping[str, str], findings: Findings
+) -> None:
     """Topics and formats matter to a deployment only: `espha.model.topics` refuses them."""
     kind = values.get("kafkatype", "csv")
     if kind == "binary":
@@ -113,6 +117,11 @@ def _check_kafka(element: etree._Element, values: Mapping[str, str], findings: F
         findings.warn(element, f"kafkatype {kind!r} cannot be deployed; use csv or json")
     if values.get("kafkapartition", "").strip() not in {"", "0"}:
         findings.warn(element, "topics have one partition; kafkapartition is taken as 0")
+    if not open_tokens(values):
+        try:
+            layout_of(values) if direction == "pub" else precision_of(values)
+        except ValueError as error:
+            findings.refuse(element, str(error))
 
 
 def _check_fs(

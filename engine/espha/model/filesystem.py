@@ -14,6 +14,15 @@ SOURCE_PROPERTIES: Final = frozenset(
     }
 )  # fmt: skip
 """What has an effect with type pub; that bad rows are dropped is always so."""
+KAFKA_SOURCE_PROPERTIES: Final = frozenset(
+    {
+        "addcsvopcode", "addcsvflags", "noautogenfield", "dateformat", "csvfielddelimiter",
+        "publishwithupsert", "stripnullsfromcsv",
+    }
+)  # fmt: skip
+"""What has an effect on records of a Kafka connector of type pub."""
+KAFKA_TARGET_PROPERTIES: Final = frozenset({"dateformat", "doubleprecision"})
+"""What has an effect on records of a Kafka connector of type sub."""
 TARGET_PROPERTIES: Final = frozenset(
     {
         "fsname", "fstype", "snapshot", "collapse", "rmretdel", "header", "dateformat",
@@ -105,20 +114,10 @@ def file_source(properties: Mapping[str, str]) -> FileSource:
     Raises:
         ValueError: a property has a value that it cannot have; the text says which.
     """
-    flags = _one_of(properties, "addcsvflags", ("", "normal", "partialupdate"))
     return FileSource(
         file=_file(properties),
-        layout=Layout(
-            format=_format(properties),
-            header=_header_lines(properties),
-            opcode=not _boolean(properties, "addcsvopcode"),
-            flags=not flags,
-            upsert=_boolean(properties, "publishwithupsert"),
-            partial=flags == "partialupdate",
-            autogen_field=not _boolean(properties, "noautogenfield"),
-            date_format=properties.get("dateformat", ""),
-            delimiter=delimiter(properties.get("csvfielddelimiter") or ","),
-            strip_nulls=_boolean(properties, "stripnullsfromcsv"),
+        layout=layout_of(properties).model_copy(
+            update={"format": _format(properties), "header": _header_lines(properties)}
         ),
         block=max(1, _number(properties, "blocksize", 1)),
         rate=_number(properties, "rate", 0),
@@ -126,6 +125,34 @@ def file_source(properties: Mapping[str, str]) -> FileSource:
         most=_number(properties, "maxevents", 0) or None,
         growing=_boolean(properties, "growinginputfile"),
     )
+
+
+def layout_of(properties: Mapping[str, str]) -> Layout:
+    """Read what properties of any connector of type pub say about columns.
+
+    Raises:
+        ValueError: a property has a value that it cannot have; the text says which.
+    """
+    flags = _one_of(properties, "addcsvflags", ("", "none", "normal", "partialupdate"))
+    return Layout(
+        opcode=not _boolean(properties, "addcsvopcode"),
+        flags=flags in {"", "none"},
+        upsert=_boolean(properties, "publishwithupsert"),
+        partial=flags == "partialupdate",
+        autogen_field=not _boolean(properties, "noautogenfield"),
+        date_format=properties.get("dateformat", "").strip(),
+        delimiter=delimiter(properties.get("csvfielddelimiter") or ","),
+        strip_nulls=_boolean(properties, "stripnullsfromcsv"),
+    )
+
+
+def precision_of(properties: Mapping[str, str]) -> int:
+    """Read how many decimals doubles have that leave by a connector of type sub.
+
+    Raises:
+        ValueError: it is no whole number.
+    """
+    return min(30, _number(properties, "doubleprecision", 6))
 
 
 def file_target(properties: Mapping[str, str]) -> FileTarget:
@@ -143,7 +170,7 @@ def file_target(properties: Mapping[str, str]) -> FileTarget:
         collapse=_boolean(properties, "collapse"),
         drop_retention_deletes=_boolean(properties, "rmretdel"),
         date_format=properties.get("dateformat", ""),
-        precision=min(30, _number(properties, "doubleprecision", 6)),
+        precision=precision_of(properties),
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from espha.model import Field, Window
-from espha.model.csv import decoder, read_flags, read_opcode
+from espha.model.columns import csv_reader, defaults
+from espha.model.csv import read_flags, read_opcode
 from espha.model.events import BadRecord, Event, Value
 from espha.model.filesystem import Layout
-from espha.model.kinds.source import SourceWindow
 from espha.model.types import checker, parser
 from espha.offline.rows import Raw
 
@@ -36,7 +36,7 @@ Read = Callable[[Raw], Event]
 
 def event_reader(window: Window, layout: Layout) -> Read:
     """Return the function that makes events of a file's rows, as `layout` says."""
-    csv, json = _csv_reader(window, layout), _json_reader(window.fields, layout)
+    csv, json = csv_reader(window, layout), _json_reader(window.fields, layout)
 
     def read(raw: Raw) -> Event:
         if raw.reason:
@@ -46,30 +46,8 @@ def event_reader(window: Window, layout: Layout) -> Read:
     return read
 
 
-def _csv_reader(window: Window, layout: Layout) -> Callable[[list[str]], Event]:
-    decode = decoder(window.fields, layout.date_format or None)
-    default = ("P" if layout.upsert else "I", "P" if layout.partial else "N")
-    width = len(window.fields) - (0 if layout.autogen_field else 1)
-    autogen = isinstance(window, SourceWindow) and window.autogen_key
-    key = next(place for place, field in enumerate(window.fields) if field.key)
-
-    def read(columns: list[str]) -> Event:
-        opcode, flags = default
-        columns = list(columns)
-        if layout.opcode and columns:
-            opcode = columns.pop(0)
-        # A file without opcodes seldom has flags, though nobody said so.
-        if layout.flags and columns and (layout.opcode or len(columns) != width):
-            flags = columns.pop(0)
-        if autogen and not layout.autogen_field:
-            columns.insert(key, "")
-        return decode(opcode, flags, columns)
-
-    return read
-
-
 def _json_reader(fields: tuple[Field, ...], layout: Layout) -> Callable[[dict[str, Any]], Event]:
-    default = ("P" if layout.upsert else "I", "P" if layout.partial else "N")
+    default = defaults(layout)
     readers = [(field.name, _json_value(field, layout.date_format)) for field in fields]
 
     def read(content: dict[str, Any]) -> Event:

@@ -1,6 +1,5 @@
 """Catalyst expressions that decode input records and encode output records."""
 
-import re
 from typing import Any
 
 from pyspark.sql import Column
@@ -107,10 +106,10 @@ def _completed(value: Column, how: Layout) -> list[Column]:
     if how.opcode and how.flags:
         return [value]
     if how.opcode:
-        after_opcode = rf"^([^{re.escape(sep)}]*){re.escape(sep)}"
-        return [
-            sf.regexp_replace(value, after_opcode, f"$1{sep}{flags}{sep}".replace("\\", "\\\\"))
-        ]
+        at = sf.instr(value, sep)
+        rest = value.substr(at + 1, sf.length(value))
+        whole = sf.concat(value.substr(sf.lit(1), at), sf.lit(f"{flags}{sep}"), rest)
+        return [sf.when(at > 0, whole).otherwise(value)]
     heads = [f"{opcode}{sep}{flags}{sep}"]
     if how.flags:
         # A topic without opcodes seldom has flags, though nobody said so.
