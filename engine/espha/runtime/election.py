@@ -131,10 +131,12 @@ class Membership:
     def _evaluate(self) -> None:
         if not self._client.connected:
             return
+        if self._leaving.is_set():  # first of all: somebody waits for this place
+            self._leave()
         there = self._client.exists(self._root)
         children = self._client.get_children(self._root) if there else []
         queue = _standing(children)
-        mine = self._leave(self._own(queue))
+        mine = self._own(queue)
         if mine is None:
             self._create()
             self._wake.set()
@@ -175,15 +177,13 @@ class Membership:
         self.znode = None
         return None
 
-    def _leave(self, mine: str | None) -> str | None:
-        """Take this session's znode out of the queue if that is asked for; return what is left."""
-        if not self._leaving.is_set():
-            return mine
+    def _leave(self) -> None:
+        """Take this session's znode out of the queue."""
         self._elected = False
-        if mine:
-            self._client.delete(f"{self._root}/{mine}")
+        if self.znode:
+            with contextlib.suppress(NoNodeError):
+                self._client.delete(self.znode)
         self._leaving.clear()
-        return None
 
     def _create(self) -> None:
         self.znode = self._client.create(

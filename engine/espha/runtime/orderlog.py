@@ -69,8 +69,13 @@ class OrderLog:
         return records
 
     def at(self, end: int) -> bool:
-        """Tell whether every record below offset `end` has been returned."""
-        return self._reached >= end
+        """Tell whether every record below the stable offset `end` has been returned.
+
+        Only transactions write here, one after the other, so what stands right before a stable
+        offset is a transaction's marker. The client says only with its next look, up to 100 ms
+        later, that it has passed that one.
+        """
+        return self._reached >= end - 1
 
     def end(self) -> int:
         """Return the last stable offset of the log."""
