@@ -66,16 +66,17 @@ class FieldExpressions:
     def rows(self, events: Sequence[Event], at: Moment) -> Sequence[Row]:
         """Return the rows; the variables that expressions keep stay when one of them fails."""
         if not self._language.keeps:
-            return [self._row(event, at.clock) for event in events]
+            return self._rows(events, at.clock)
         before = self._language.state()
         try:
-            return [self._row(event, at.clock) for event in events]
+            return self._rows(events, at.clock)
         except BadRecord:
             self._language.restore(before)
             raise
 
-    def _row(self, event: Event, clock: int) -> Row:
-        return tuple([column(event, clock) for column in self._columns])
+    def _rows(self, events: Sequence[Event], clock: int) -> list[Row]:
+        columns = self._columns
+        return [tuple([column(event, clock) for column in columns]) for event in events]
 
     def state(self) -> Any:
         """Return the variables that outlive an event."""

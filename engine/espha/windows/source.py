@@ -34,7 +34,10 @@ class Intake:
         opcode, flags, given = event
         if opcode != "I" or flags != "N" or len(given) != self._width:
             self._check_head(event)
-        values = self._converted(given)
+        try:
+            values = [check(one) for check, one in zip(self._checkers, given, strict=True)]
+        except ValueError:
+            raise BadRecord(self._reason(given)) from None
         if self._autogen:
             values = self._numbered(values)
         for place in self._keys:
@@ -56,12 +59,6 @@ class Intake:
             raise BadRecord(f"flag P (partial) with opcode {opcode}; it goes with U or P")
         if flags == "R":
             raise BadRecord("flag R is for retention, not for input")
-
-    def _converted(self, values: tuple[Value, ...]) -> list[Value]:
-        try:
-            return [check(value) for check, value in zip(self._checkers, values, strict=True)]
-        except ValueError:
-            raise BadRecord(self._reason(values)) from None
 
     def _reason(self, values: tuple[Value, ...]) -> str:
         """Find the field again: naming it beforehand would cost every good event."""
