@@ -92,6 +92,7 @@ def reference() -> str:
             f"All windows: elements {_list(COMMON_ELEMENTS - REFUSED_ELEMENTS)}; attributes "
             f"{_list(COMMON_ATTRIBUTES)}. Ignored anywhere: {_list(IGNORED)}. Refused "
             f"with a hint: {_list(REFUSED_ELEMENTS)}.",
+            f"Windows that have no `retention`, whatever their index: {_no_retention()}.",
             "### Functions",
             _table(("language", "functions"), _functions()),
             "### Connectors",
@@ -113,6 +114,14 @@ def _windows() -> str:
     ]
     rows += [(name, "refused", "", why, "") for name, why in REFUSED_WINDOWS.items()]
     return _table(("window", "", "edges into it", "own elements", "own attributes"), rows)
+
+
+def _no_retention() -> str:
+    return "; ".join(
+        f"`window-{name}` ({kind.no_retention})"
+        for name, kind in sorted(KINDS.items())
+        if kind.no_retention
+    )
 
 
 def _inputs(kind: Kind) -> str:
