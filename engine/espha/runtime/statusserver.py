@@ -125,15 +125,16 @@ class _Handler(BaseHTTPRequestHandler):
         """Stay silent: probes come every second."""
 
     def _switch_over(self) -> Answer:
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > _BODY_BYTES:
+            return Answer(400, f"the body must have at most {_BODY_BYTES} bytes")
+        body = self.rfile.read(int(length))  # also a refused one's: unread, it cuts the answer off
         if self.server.hand_over is None:
             return Answer(409, "this replica does not stand for election")
         if not self._is_local() and not self._has_token():
             return Answer(403, "from inside the pod, or with the deployment's token only")
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdecimal() or int(length) > _BODY_BYTES:
-            return Answer(400, f"the body must have at most {_BODY_BYTES} bytes")
         try:
-            wish = json.loads(self.rfile.read(int(length)))
+            wish = json.loads(body)
         except ValueError:
             wish = None
         if not isinstance(wish, dict) or not isinstance(wish.get("to", ""), str | None):
