@@ -77,6 +77,15 @@ def test_csv_in_and_out(spark: SparkSession) -> None:
     assert result.refused == 0
 
 
+def test_texts_that_need_quotes(spark: SparkSession) -> None:
+    """What would not read back alike stands in quotes: blanks at ends, too; nothing else does."""
+    cells = ['" x"', '"x "', '"\tx"', '"a,b"', '"a""b"', '"a\nb"', "a b", "#a", "a'b", "\\"]
+    lines = [f"I,N,{place},{cell}" for place, cell in enumerate(cells)]
+    schema = "id*:int64,s:string"
+    result = through(spark, lines, connector("pub"), connector("sub"), schema=schema)
+    assert texts(result) == [line.replace("I,N,", "I,N, ") for line in lines]
+
+
 def test_dates_by_the_connectors_format(spark: SparkSession) -> None:
     """The dateformat is tried after whole seconds; text that is neither is refused."""
     written = connector("pub", dateformat="%Y-%m-%d %H:%M:%S")
@@ -229,6 +238,16 @@ def test_refusals_of_windows_behind_the_source_and_notifications(spark: SparkSes
     assert by_window["q/all"] == ["I,N, 1,2", "I,N, 1,3", "U,N, 7,1"]
     ids = [dict(output.headers)["espha-id"] for output in result.outputs]
     assert len(set(ids)) == len(ids)
+
+
+def test_what_catalyst_does_not_take_for_a_value(spark: SparkSession) -> None:
+    """Words for null, numbers as texts, truth as a number: as files have it."""
+    result = through(spark, ["I,N,1,2,.,,,", "I,N,2,,nan,,,"], connector("pub"), connector("sub"))
+    assert texts(result) == ["I,N, 1,2,,,,", "I,N, 2,,,,,"]
+    kind = {"kafkatype": "json"}
+    lines = ['{"id":"1","a":true,"d":"2.5","t":"1970-01-01 00:00:05"}']
+    result = through(spark, lines, connector("pub", **kind), connector("sub"))
+    assert texts(result) == ["I,N, 1,1,2.500000,,5,"]
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
-"""Columns of a row of CSV to an event, as a layout says."""
+"""A row of CSV, or an object of JSON, to an event, as a layout says."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from espha.model.csv import decoder
-from espha.model.events import Event
+from espha.model.csv import decoder, read_flags, read_opcode
+from espha.model.events import BadRecord, Event, Value
 from espha.model.filesystem import Layout
 from espha.model.kinds.source import SourceWindow
-from espha.model.project import Window
+from espha.model.project import Field, Window
+from espha.model.types import checker, parser
 
 
 def defaults(layout: Layout) -> tuple[str, str]:
@@ -48,3 +50,42 @@ def csv_reader(window: Window, layout: Layout) -> Callable[[Sequence[str]], Even
         return decode(opcode, flags, columns)
 
     return read
+
+
+def json_reader(fields: Sequence[Field], layout: Layout) -> Callable[[dict[str, Any]], Event]:
+    """Return the function that makes events of JSON objects, with a BadRecord for others."""
+    default = defaults(layout)
+    readers = [(field.name, _json_value(field, layout.date_format)) for field in fields]
+
+    def read(content: dict[str, Any]) -> Event:
+        inner = content.get("event")
+        if len(content) == 1 and isinstance(inner, dict):
+            content = inner
+        opcode, flags = (
+            str(content.get(name) or other)
+            for name, other in zip(("opcode", "flags"), default, strict=True)
+        )
+        values = []
+        for name, convert in readers:
+            try:
+                values.append(convert(content.get(name)))
+            except ValueError as error:
+                raise BadRecord(f"field {name}: {error}") from None
+        return Event(read_opcode(opcode), read_flags(flags), tuple(values))
+
+    return read
+
+
+def _json_value(field: Field, date_format: str) -> Callable[[Any], Value]:
+    check, parse = checker(field.type), parser(field.type, date_format or None)
+
+    def convert(value: Any) -> Value:
+        if isinstance(value, bool):
+            value = str(value).lower() if field.type == "string" else int(value)
+        if isinstance(value, str):
+            return parse(value)
+        if field.type == "string" and isinstance(value, int | float):
+            return str(value)
+        return check(value)
+
+    return convert

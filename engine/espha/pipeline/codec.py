@@ -33,13 +33,8 @@ _CSV_READ = {
     "ignoreLeadingWhiteSpace": "true",
     "ignoreTrailingWhiteSpace": "true",
 }
-_CSV_WRITE = {
-    "escape": '"',
-    "nullValue": "",
-    "emptyValue": "",
-    "ignoreLeadingWhiteSpace": "false",
-    "ignoreTrailingWhiteSpace": "false",
-}
+_LAYOUT = r'[",\n]|\A[\x00-\x20]|[\x00-\x20]\z'
+"""What needs quotes in CSV: a delimiter, a quote, a line break, blanks at an end."""
 _JSON_READ = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
 _PATTERN_LETTERS = {
     "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss",
@@ -182,10 +177,10 @@ def encode(window: Window, event: Column, *, exact: bool = False) -> Column:
     ]
     # format_string writes a null as the word; a null is an empty cell.
     present = [
-        sf.when(event[f"f{place}"].isNotNull(), text).alias(f"f{place}")
+        sf.when(event[f"f{place}"].isNotNull(), text).otherwise("")
         for place, text in enumerate(texts)
     ]
-    line = sf.to_csv(sf.struct(*present), _CSV_WRITE)
+    line = sf.concat_ws(",", *present)
     return sf.concat(event["opcode"], sf.lit(","), event["flags"], sf.lit(", "), line)
 
 
@@ -204,7 +199,14 @@ def _text(cell: Column, field: Field, precision: int | None) -> Column:
         # A null is written as the word unless it is left out first.
         parts = sf.transform(cell, lambda value: sf.when(value.isNotNull(), number(value)))
         return sf.concat(sf.lit("["), sf.array_join(parts, ";", ""), sf.lit("]"))
-    return number(cell)
+    return _quoted(cell) if field.type in ("string", "date", "stamp") else number(cell)
+
+
+def _quoted(cell: Column) -> Column:
+    """Put text in quotes where `espha.model.csv.quoted` does; `to_csv` forgets blanks at ends."""
+    text = cell.cast("string")
+    inside = sf.replace(text, sf.lit('"'), sf.lit('""'))
+    return sf.when(text.rlike(_LAYOUT), sf.concat(sf.lit('"'), inside, sf.lit('"'))).otherwise(text)
 
 
 def java_pattern(strptime_format: str, *, reading: bool = False) -> str:

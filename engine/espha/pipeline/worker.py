@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from espha.kernel import Kernel
 from espha.model import Project, read_project
-from espha.model.columns import csv_reader, defaults
+from espha.model.columns import csv_reader, defaults, json_reader
 from espha.model.csv import read_flags, read_opcode, split
 from espha.model.filesystem import Layout
 from espha.pipeline.plain import NotPlainError, dumps, loads
@@ -235,21 +235,33 @@ class _Worker:
         layout = self._model.layouts[source]
         # A CSV line without any cell decodes to nulls; a JSON object may leave the opcode out.
         if bad is not None or (opcode is None and layout.format == "csv"):
-            raise BadRecord(self._why(source, value))
+            return self._reread(source, value)
         default_opcode, default_flags = defaults(layout)
         opcode, flags = read_opcode(opcode or default_opcode), read_flags(flags or default_flags)
         return Event(opcode, flags, tuple(fields))
 
-    def _why(self, source: int, value: str) -> str:
-        """Say what is wrong with a record that Catalyst could not decode."""
+    def _reread(self, source: int, value: str) -> Event:
+        """Read a record that Catalyst could not decode, more slowly and with reasons.
+
+        Raises:
+            BadRecord: it is none.
+        """
         layout = self._model.layouts[source]
-        if self._project is not None and layout.format == "csv":
-            window = self._project.windows[self._model.sources[source]]
-            try:
-                csv_reader(window, layout)(split(value.rstrip("\r\n"), layout.delimiter))
-            except BadRecord as refusal:
-                return refusal.reason
-        return f"not a {layout.format} record of this window's schema"
+        if self._project is None:
+            raise RuntimeError("a record came outside of a batch")
+        window = self._project.windows[self._model.sources[source]]
+        if layout.strip_nulls:
+            value = value.replace("\0", "")
+        if layout.format == "csv":
+            cells = split(value.rstrip("\r\n"), layout.delimiter)
+            return csv_reader(window, layout)(cells)
+        try:
+            content = json.loads(value)
+        except (ValueError, RecursionError):
+            raise BadRecord("not a JSON object") from None
+        if not isinstance(content, dict):
+            raise BadRecord("not a JSON object")
+        return json_reader(window.fields, layout)(content)
 
 
 def _struct_rows(column: pa.StructArray) -> list[tuple[Any, ...] | None]:
