@@ -176,9 +176,10 @@ def test_deletion_leaves_what_the_policy_keeps(other_namespace: str, policy: str
     """The second run finds the volumes that the first has kept, and its cluster id on them."""
     where = ("-n", other_namespace)
     tools.kubectl(*where, "apply", "-f", "-", stdin=resource(**SMALL, pvcPolicy=policy))
-    wait_for(other_namespace, "TopicsReady", "small")
+    claims = ("data-small-kafka-0", "data-small-zookeeper-0", "snapshots-small-engine-0")
+    volumes = [f"persistentvolumeclaim/{claim}" for claim in claims]
+    until(lambda: set(volumes) <= set(objects(other_namespace)), "all volumes are claimed")
     tools.kubectl(*where, "delete", "espha", "small", "--timeout=60s")
-    volumes = [f"persistentvolumeclaim/data-small-{name}-0" for name in ("kafka", "zookeeper")]
     kept = volumes if policy == "Retain" else []
     until(lambda: sorted(objects(other_namespace)) == kept, f"only {kept} is left")
 

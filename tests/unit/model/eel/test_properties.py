@@ -46,7 +46,7 @@ def fits(value: Any, kind: str) -> bool:
     if type(value) is not PYTHON.get(kind, tuple):
         return False
     if kind == "double":
-        return math.isfinite(value)
+        return math.isfinite(cast(float, value))
     return kind in {"string", "array(dbl)"} or LOW <= cast(int, value) <= HIGH
 
 

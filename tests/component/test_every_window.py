@@ -1,0 +1,194 @@
+"""A project with every window type on three engines: two take-overs, and all stay in step."""
+
+import random
+import threading
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from espha.checker.batches import check_batches
+from espha.checker.order import check_order
+from espha.checker.watch import read_all, read_written
+from espha.kernel import Kernel
+from espha.model import read_project
+from espha.model.csv import line_formatter, parse_event
+from espha.windows.events import BadRecord
+from support.deployment import Deployment
+from support.every import published
+from support.replicas import Replica, active_of
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+PROJECT = read_project(published())
+ROWS_A_SECOND = 40
+CLOCKED = {"q/count", "q/lately"}
+"""Windows that say something when only time passes."""
+
+
+@pytest.fixture
+def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
+    """Three engines of the project, in step."""
+    path = tmp_path / "every.xml"
+    path.write_text(published(), encoding="utf-8")
+    made = Deployment(kafka, zookeeper, tmp_path, path, {"ESPHA_SNAPSHOT_S": "5"})
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def ev(chance: random.Random) -> str:
+    """Any row of the first source: also such that windows refuse."""
+    opcode = chance.choice(["I", "I", "U", "P", "P", "P", "D", "SD"])
+    cells = [chance.choice(["", "0", "1", "2", "3"]) for _ in "kx"]
+    y = chance.choice(["0.1", "-2.25", "1e6", "", "NaN"])
+    return f"{opcode},N,{chance.randrange(9)},{','.join(cells)},{y},{chance.choice('abä')}"
+
+
+def row(chance: random.Random) -> tuple[str, str]:
+    """Any row: (source, text)."""
+    source = chance.choice(["ev"] * 6 + ["table", "log", "places", "fences"])
+    small = chance.randrange(4)
+    text = {
+        "ev": ev(chance),
+        "table": f"{chance.choice(['I', 'U', 'P', 'SD'])},N,{small},name {chance.randrange(99)}",
+        "log": f"I,N,,line {small}",
+        "places": f"P,N,{small},{small / 3},{chance.random()}",
+        "fences": f"P,N,f{small},0.5,0.5,{chance.choice(['1', '500'])},,text",
+    }[source]
+    return f"q/{source}", text
+
+
+class Feeder:
+    """Publishes rows steadily until it is stopped."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment, self._ended = deployment, threading.Event()
+        self.sent = 0
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        chance = random.Random(11)
+        self._deployment.publish("q/fences", ["P,N,f0,0.5,0.5,500,,text"])
+        for number in count(2):
+            if self._ended.wait(1 / ROWS_A_SECOND):
+                return
+            source, text = row(chance)
+            self._deployment.publish(source, [text])
+            self.sent = number
+
+    def stop(self) -> int:
+        """Stop; return the number of rows published."""
+        self._ended.set()
+        self._thread.join()
+        return self.sent
+
+
+def order_log(deployment: Deployment) -> list[dict[str, Any]]:
+    return deployment.order_records()
+
+
+def taken(deployment: Deployment) -> int:
+    """How many input records the active engine has taken; 0 when there is none."""
+    return sum(engine.status().get("events_in", 0) for engine in active_of(deployment.engines))
+
+
+def wait_for_rows(deployment: Deployment, rows: int) -> None:
+    wait_until(lambda: taken(deployment) >= rows, 60, f"{rows} rows are taken")
+
+
+def reached(engine: Replica, sequence: int) -> bool:
+    status = engine.status()
+    return bool(status.get("in_step")) and status["sequence"] >= sequence
+
+
+def goes_on(deployment: Deployment, sequence: int) -> bool:
+    return any(engine.status()["sequence"] >= sequence for engine in active_of(deployment.engines))
+
+
+def is_idle(record: dict[str, Any]) -> bool:
+    """Whether time alone brought about outputs."""
+    return not record["inputs"] and record["outputs"] > 0
+
+
+def recomputed(deployment: Deployment) -> dict[str, list[str]]:
+    """What the kernel alone gives for each output window, from order log and inputs."""
+    kernel = Kernel(PROJECT)
+    sources = {topic: path for path, topic in deployment.plan.inputs.items()}
+    records = {topic: read_all(deployment.kafka.bootstrap, topic) for topic in sources}
+    write = {path: line_formatter(PROJECT.windows[path].fields) for path in deployment.plan.outputs}
+    lines: dict[str, list[str]] = {path: [] for path in deployment.plan.outputs}
+    for record in order_log(deployment):
+        outputs = kernel.advance(record["clock"])
+        for topic, start, end in record["inputs"]:
+            for each in records[topic]:
+                if not start <= each.offset < end:
+                    continue
+                event = parse_event(each.value, PROJECT.windows[sources[topic]].fields)
+                try:
+                    outputs += kernel.publish(sources[topic], event, record["clock"])
+                except BadRecord:
+                    continue
+        for path, event in outputs:
+            lines[path].append(write[path](event))
+    return lines
+
+
+def test_every_window_stays_in_step_through_take_overs(deployment: Deployment) -> None:
+    """Two active engines die under load; then only time passes; nobody is out of step."""
+    feeder = Feeder(deployment)
+    for fault in ("child", "supervisor"):
+        wait_for_rows(deployment, feeder.sent + 40)
+        active = deployment.active()
+        if fault == "child":
+            active.kill_child()
+        else:
+            active.kill()
+            assert active.process is not None
+            active.process.wait()
+            active.start()
+        deployment.active_but(active)
+    rows = feeder.stop()
+    wait_for_rows(deployment, rows)
+    before = deployment.active().status()["sequence"]
+    wait_until(partial(goes_on, deployment, before + 3), 30, "time alone makes order records")
+    deployment.wait_in_step()
+    last = order_log(deployment)[-1]["sequence"]
+    for engine in deployment.engines:
+        wait_until(partial(reached, engine, last), 60, f"{engine.name} is in step")
+        assert engine.status()["diverged_total"] == 0, engine.status()
+    check(deployment)
+    assert order_log(deployment)[-1]["epoch"] >= 3
+
+
+def check(deployment: Deployment) -> None:
+    """The order log is whole, its digests are those of the outputs, and these are right."""
+    for engine in deployment.engines:
+        engine.stop()
+    bootstrap = deployment.kafka.bootstrap
+    order = [each.value for each in read_all(bootstrap, deployment.plan.order_log)]
+    assert check_order(order).problems == []
+    topics = [*deployment.plan.outputs.values(), deployment.plan.dead_letters]
+    written = {topic: read_written(bootstrap, topic) for topic in topics}
+    assert check_batches(order, written).problems() == []
+    expected = recomputed(deployment)
+    for path, lines in expected.items():
+        assert lines, f"{path} said nothing"
+        assert deployment.lines(path) == lines, path
+    idle = [record["sequence"] for record in order_log(deployment) if is_idle(record)]
+    assert len(idle) >= 2
+    clocked = f"{deployment.plan.order_log}:{idle[-1]}:".encode()
+    topics_of = {deployment.plan.outputs[path] for path in CLOCKED}
+    said = {
+        topic for topic, records in written.items() for each in records
+        if dict(each.headers)["espha-id"].startswith(clocked)
+    }  # fmt: skip
+    assert said
+    assert said <= topics_of
