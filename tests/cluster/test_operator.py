@@ -171,6 +171,15 @@ def test_a_model_that_comes_later_starts_the_deployment(other_namespace: str) ->
     until(lambda: objects(other_namespace) == [], "everything has gone")
 
 
+def claimed(namespace: str, volumes: list[str], policy: str) -> bool:
+    """Say whether these volumes are there, and under the policy: with an owner, or without."""
+    if not set(volumes) <= set(objects(namespace)):
+        return False
+    text = tools.kubectl("-n", namespace, "get", *volumes, "-o", "json")
+    owned = ["ownerReferences" in one["metadata"] for one in json.loads(text)["items"]]
+    return all(owned) if policy == "Delete" else not any(owned)
+
+
 @pytest.mark.parametrize("policy", ["Retain", "Delete"])
 def test_deletion_leaves_what_the_policy_keeps(other_namespace: str, policy: str) -> None:
     """The second run finds the volumes that the first has kept, and its cluster id on them."""
@@ -178,7 +187,7 @@ def test_deletion_leaves_what_the_policy_keeps(other_namespace: str, policy: str
     tools.kubectl(*where, "apply", "-f", "-", stdin=resource(**SMALL, pvcPolicy=policy))
     claims = ("data-small-kafka-0", "data-small-zookeeper-0", "snapshots-small-engine-0")
     volumes = [f"persistentvolumeclaim/{claim}" for claim in claims]
-    until(lambda: set(volumes) <= set(objects(other_namespace)), "all volumes are claimed")
+    until(lambda: claimed(other_namespace, volumes, policy), "all volumes are claimed")
     tools.kubectl(*where, "delete", "espha", "small", "--timeout=60s")
     kept = volumes if policy == "Retain" else []
     until(lambda: sorted(objects(other_namespace)) == kept, f"only {kept} is left")
@@ -214,7 +223,7 @@ def test_a_ready_deployment_shows_itself(demo: str) -> None:
     assert (name, phase, ready) == ("demo", "Ready", ["3/3", "3/3", "3/3"])
     seen = conditions(demo, "demo")
     assert {one["status"] for one in seen.values()} == {"True"}
-    assert len(seen) == 8
+    assert len(seen) == 9
     labelled = tools.kubectl("-n", demo, "get", "pods", "-l", "espha.dev/role=active", "-o", "name")
     assert labelled.split() == [f"pod/{active}"]
 

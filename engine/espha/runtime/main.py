@@ -67,6 +67,9 @@ def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
     mark = begin.header if begin else None
     writer = FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name))
     writer.warm_up(plan.all())
+    fence = FastFence(session, settings.bootstrap)
+    # The first time costs several times what it costs later; an id of our own harms nobody.
+    fence.fence(f"{writer.transactional_id}.warm-up.{settings.name}")
     return Engine(
         name=settings.name,
         project=project,
@@ -77,7 +80,7 @@ def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
             settings.bootstrap, list(plan.inputs.values()), mark.inputs if mark else None
         ),
         writer=writer,
-        fence=FastFence(session, settings.bootstrap),
+        fence=fence,
         control=control,
         keeper=_keeper(settings, control, past, begin),
         topic_ids=dict(wanted.topics),
