@@ -1,7 +1,7 @@
 """Connectors of a window, and the groups in which they start."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Final, Literal, cast
 
@@ -117,9 +117,19 @@ def _check_kafka(
         findings.warn(element, f"kafkatype {kind!r} cannot be deployed; use csv or json")
     if values.get("kafkapartition", "").strip() not in {"", "0"}:
         findings.warn(element, "topics have one partition; kafkapartition is taken as 0")
+    _check_values(element, layout_of if direction == "pub" else precision_of, values, findings)
+
+
+def _check_values(
+    element: etree._Element,
+    read: Callable[[Mapping[str, str]], object],
+    values: Mapping[str, str],
+    findings: Findings,
+) -> None:
+    """Refuse properties that `read` refuses; open tokens wait for their values."""
     if not open_tokens(values):
         try:
-            layout_of(values) if direction == "pub" else precision_of(values)
+            read(values)
         except ValueError as error:
             findings.refuse(element, str(error))
 
@@ -133,11 +143,7 @@ def _check_fs(
         return
     known = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES
     _warn_of_others(element, values, known, findings)
-    if not open_tokens(values):
-        try:
-            file_source(values) if direction == "pub" else file_target(values)
-        except ValueError as error:
-            findings.refuse(element, str(error))
+    _check_values(element, file_source if direction == "pub" else file_target, values, findings)
 
 
 def _check_timer(

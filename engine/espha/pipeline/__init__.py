@@ -1,1 +1,1 @@
-"""One batch as one Spark job: decode in Catalyst, the model's kernel in a worker, encode."""
+"""One endless Spark query: decode in Catalyst, the model's kernel in a worker, encode."""
