@@ -204,8 +204,12 @@ class Kafka:
             "transaction.state.log.min.isr": min(2, internal),
             "transaction.state.log.num.partitions": 4,
             "offsets.topic.num.partitions": 1,
-            "broker.session.timeout.ms": 3000,
-            "broker.heartbeat.interval.ms": 500,
+            "broker.session.timeout.ms": 1200,
+            "broker.heartbeat.interval.ms": 200,
+            "controller.quorum.fetch.timeout.ms": 1200,
+            "controller.quorum.election.timeout.ms": 300,
+            "controller.quorum.election.backoff.max.ms": 100,
+            "replica.fetch.backoff.ms": 50,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
 

@@ -39,11 +39,15 @@ class Membership:
         on_elected: Callable[[], None],
         *,
         address: str = "",
+        silent_ms: int = 500,
     ) -> None:
-        """Open the session; `address` is where this supervisor's beacon listens."""
+        """Open the session; `address` is where this supervisor's beacon listens.
+
+        A predecessor whose beacon says nothing for `silent_ms` counts as dead.
+        """
         self._servers = servers
         self._root = root.rstrip("/")
-        self._name, self._address = name, address
+        self._name, self._address, self._silent_ms = name, address, silent_ms
         self._watched: tuple[str, Watch] | None = None
         self._on_elected = on_elected
         self._session_s = session_ms / 1000
@@ -66,6 +70,11 @@ class Membership:
     def state(self) -> str:
         """`CONNECTED`, `SUSPENDED` (connection lost, session perhaps alive) or `LOST`."""
         return str(self._client.state)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this one was elected, and has not left since."""
+        return self._elected
 
     def join(self) -> None:
         """Stand for election, at the end of the queue."""
@@ -159,7 +168,9 @@ class Membership:
         with contextlib.suppress(NoNodeError, ValueError, TypeError):
             found = Whereabouts(**json.loads(self._client.get(before)[0]))
             if found.address:
-                watch = Watch(found.address, lambda: close_session(self._servers, found))
+                watch = Watch(
+                    found.address, lambda: close_session(self._servers, found), self._silent_ms
+                )
                 self._watched = (before, watch)
 
     def _own(self, queue: list[str]) -> str | None:

@@ -1,9 +1,11 @@
-"""Snapshots of other engines, over HTTP from their supervisors."""
+"""What other engines are asked for, over HTTP from their supervisors: snapshots, their status."""
 
 import http.client
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import structlog
 
@@ -66,5 +68,36 @@ def _get(address: str, before: int | None) -> Iterator[http.client.HTTPResponse 
         yield response if response.status == 200 else None
     except http.client.HTTPException as error:
         raise SnapshotError(f"its answer is not HTTP: {error!r}") from None
+    finally:
+        connection.close()
+
+
+def ask_status(address: str, timeout_s: float = _TIMEOUT_S) -> dict[str, Any]:
+    """Return what a supervisor says of its replica; raises what `ask` does."""
+    return dict(ask(address, "GET", "/status", timeout_s=timeout_s)[1])
+
+
+def ask(
+    address: str,
+    method: str,
+    path: str,
+    body: str | None = None,
+    *,
+    token: str = "",
+    timeout_s: float = _TIMEOUT_S,
+) -> tuple[int, Any]:
+    """Return a supervisor's HTTP code, and the JSON that it answers with.
+
+    Raises:
+        OSError: it does not answer in time.
+        HTTPException, ValueError: its answer is not HTTP, or not JSON.
+    """
+    host, _, port = address.rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=timeout_s)
+    try:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
     finally:
         connection.close()

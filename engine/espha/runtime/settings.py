@@ -21,7 +21,7 @@ class Settings(BaseSettings):
     zookeeper: str = ""
     root: str = ""
     session_ms: int = Field(default=800, ge=200, le=60_000)
-    silent_ms: int = Field(default=800, ge=200, le=60_000)
+    silent_ms: int = Field(default=500, ge=200, le=60_000)
     model: Path = Path("/etc/espha/model.xml")
     prefix: str = ""
     deployment: str = "default/espha"

@@ -7,6 +7,8 @@ The algorithm, for each life of the child:
 3. when that znode is the lowest, tell the child that it is active;
 4. when the child ends, close the session at once (the follower's watch fires in milliseconds,
    where an open session would have to time out), pause, and begin again.
+
+An active child is ended by force when it is silent, and when Kafka answers others but not this pod.
 """
 
 import signal
@@ -19,6 +21,7 @@ import structlog
 
 from espha.runtime.child import Child, Status, reap_orphans
 from espha.runtime.election import Membership
+from espha.runtime.reach import ANSWERED, Reach, others_reach_kafka
 from espha.runtime.settings import Settings
 from espha.runtime.snapshots import Shelf
 from espha.runtime.statusserver import serve_status
@@ -56,7 +59,7 @@ class Supervisor:
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
         self._silent = 0.0
-        self._beacon: Beacon | None = None
+        self._reach: Reach | None = None
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -72,7 +75,7 @@ class Supervisor:
             token=self._settings.token,
         )
         if self._election:
-            self._beacon = Beacon(self._settings.http_host)
+            self._reach = Reach(self._settings.bootstrap, self._settings.silent_ms)
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             started = time.monotonic()
@@ -99,6 +102,7 @@ class Supervisor:
             "message": self._message,
             **report,
             **self._diverged,
+            **({ANSWERED: self._reach.answers} if self._reach else {}),
             "name": self._settings.name,
             "role": "active" if report["state"] == "active" else "standby",
             "restarts": self._restarts,
@@ -112,14 +116,16 @@ class Supervisor:
         self._silent = 0.0
         self._hand_over = None
         self._child_ended.clear()
-        if self._election:
+        beacon = Beacon(self._settings.http_host) if self._election else None
+        if beacon:
             self._member = Membership(
                 self._settings.zookeeper,
                 self._settings.root,
                 self._settings.name,
                 self._settings.session_ms,
                 self._elected,
-                address=self._beacon.address if self._beacon else "",
+                address=beacon.address,
+                silent_ms=self._settings.silent_ms,
             )
         try:
             self._child = Child(self._command, self._heard, self._exited)
@@ -133,9 +139,20 @@ class Supervisor:
                 if self._silent > self._patience():
                     _LOG.error("the child is silent and is killed", seconds=round(self._silent, 1))
                     self._child.kill()
+                if self._is_cut_off():
+                    _LOG.error("Kafka answers other engines but not this one, which is killed")
+                    self._child.kill()
         finally:
+            if beacon:
+                beacon.close()  # first: it needs no ZooKeeper
             if self._member:
                 self._member.close()
+
+    def _is_cut_off(self) -> bool:
+        """Say whether this one is elected, cannot reach Kafka, and another one could."""
+        if not self._member or not self._member.leads or not self._reach or self._reach.answers:
+            return False
+        return others_reach_kafka(self._settings.peers)
 
     def _patience(self) -> float:
         """Return how long (s) the child may be silent."""

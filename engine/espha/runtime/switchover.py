@@ -12,16 +12,16 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
 from espha.runtime.child import Child, Status
 from espha.runtime.election import Membership
+from espha.runtime.peers import ask, ask_status
 
 PATH = "/switchover"
-_TIMEOUT_S = 2.0
 _LOOK_S = 0.05
 
 
@@ -134,28 +134,14 @@ def _wait(addresses: Sequence[str], before: Status, wait_s: float) -> Status | N
 def _status(address: str) -> Status:
     """Return what a supervisor says of its engine; nothing when it does not answer."""
     try:
-        return dict(_request(address, "GET", "/status")[1])
+        return ask_status(address)
     except (OSError, http.client.HTTPException, ValueError):
         return {}
 
 
 def _ask(address: str, to: str | None, token: str) -> Answer:
     try:
-        code, told = _request(address, "POST", PATH, json.dumps({"to": to}), token)
+        code, told = ask(address, "POST", PATH, json.dumps({"to": to}), token=token)
         return Answer(code, str(told["message"]), told.get("active"))
     except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
         return Answer(503, f"{address} does not answer: {error!r}")
-
-
-def _request(
-    address: str, method: str, path: str, body: str | None = None, token: str = ""
-) -> tuple[int, Any]:
-    host, _, port = address.rpartition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=_TIMEOUT_S)
-    try:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        connection.request(method, path, body, headers)
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()

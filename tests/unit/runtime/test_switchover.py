@@ -103,17 +103,19 @@ class Supervisors:
     def __init__(self, **states: list[Status]) -> None:
         self.states, self.asked = states, list[tuple[str, str, str]]()
 
-    def request(
-        self, address: str, method: str, path: str, body: str | None = None, token: str = ""
+    def ask(
+        self, address: str, method: str, path: str, body: str, *, token: str
     ) -> tuple[int, Any]:
-        """Stand in for HTTP."""
-        if method == "POST":
-            self.asked.append((address, body or "", token))
-            return 202, {"message": "begun", "active": "a"}
+        """Stand in for `peers.ask`."""
+        self.asked.append((address, body, token))
+        return 202, {"message": "begun", "active": "a"}
+
+    def ask_status(self, address: str) -> Status:
+        """Stand in for `peers.ask_status`."""
         if address not in self.states:
             raise ConnectionRefusedError
         left = self.states[address]
-        return 200, left.pop(0) if len(left) > 1 else left[0]
+        return left.pop(0) if len(left) > 1 else left[0]
 
 
 def status(name: str, state: str, epoch: int, active: str) -> Status:
@@ -123,7 +125,8 @@ def status(name: str, state: str, epoch: int, active: str) -> Status:
 def run(
     monkeypatch: pytest.MonkeyPatch, played: Supervisors, addresses: list[str], to: str | None
 ) -> tuple[int, list[str]]:
-    monkeypatch.setattr("espha.runtime.switchover._request", played.request)
+    monkeypatch.setattr("espha.runtime.switchover.ask", played.ask)
+    monkeypatch.setattr("espha.runtime.switchover.ask_status", played.ask_status)
     said: list[str] = []
     return switch_over(addresses, to, "secret", 0.2, said.append), said
 

@@ -53,6 +53,42 @@ def test_nobody_there_is_a_death(gone: threading.Event) -> None:
     assert gone.wait(10)
 
 
+def test_a_beacon_that_says_nothing_more_is_a_death(gone: threading.Event) -> None:
+    """A frozen process: its connection stays, but nothing comes."""
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        Watch(f"127.0.0.1:{frozen.getsockname()[1]}", gone.set, silent_ms=300)
+        connection, _ = frozen.accept()
+        with connection:
+            connection.send(b".")
+            assert gone.wait(10)
+
+
+def test_a_beacon_that_is_heard_lives(gone: threading.Event) -> None:
+    beacon = Beacon("127.0.0.1")
+    Watch(beacon.address, gone.set, silent_ms=300)
+    held(beacon)
+    assert not gone.wait(1.0)
+    beacon.close()
+    assert gone.wait(10)
+
+
+def test_whom_nobody_could_ever_reach_is_not_dead(
+    gone: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that cannot reach each other would else end each other's sessions for ever."""
+    tried = threading.Event()
+
+    def unreachable(*_: object) -> socket.socket:
+        tried.set()
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    watch = Watch("192.0.2.1:1", gone.set)
+    assert tried.wait(10)
+    assert not gone.wait(1.0)
+    watch.stop()
+
+
 def test_a_stopped_watch_says_nothing(gone: threading.Event) -> None:
     beacon = Beacon("127.0.0.1")
     watch = Watch(beacon.address, gone.set)
