@@ -55,7 +55,7 @@ def write(model: str, bootstrap: str, rate: float, topics: list[str]) -> int:
             **CLIENT_TUNING,
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
-            "linger.ms": 0,
+            "linger.ms": 5,
             "message.timeout.ms": 0,
             "queue.buffering.max.messages": 1_000_000,
         }

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from confluent_kafka.admin import AdminClient
 
 from espha.runtime.log import CLIENT_TUNING
+from espha.runtime.patience import Patience
 from espha.runtime.peers import addresses, ask_status
 
 ANSWERED = "kafka_answers"
@@ -26,22 +27,17 @@ class Reach:
     """Asks Kafka from a thread of its own; any broker may answer."""
 
     def __init__(self, bootstrap: str, silent_ms: int) -> None:
-        """Call Kafka silent when no question of the last `silent_ms` was answered."""
+        """Call Kafka silent when no question was answered for `silent_ms`."""
         # A broker that is gone is what this is about, and no news to the log.
         self._admin = AdminClient({**CLIENT_TUNING, "bootstrap.servers": bootstrap, "log_level": 2})
-        self._limit = max(1, round(silent_ms / 1000 / _ASK_S))
-        self._unanswered = 0
+        self._patience = Patience(silent_ms / 1000, _ASK_S)
         self._stopped = threading.Event()
         threading.Thread(target=self._run, name="reach", daemon=True).start()
 
     @property
     def answers(self) -> bool:
-        """Whether Kafka has answered lately.
-
-        Questions are counted, not the clock: where this process gets no time to run, it asks
-        nothing, and Kafka has nothing to answer.
-        """
-        return self._unanswered < self._limit
+        """Whether Kafka has answered lately."""
+        return not self._patience.over
 
     def stop(self) -> None:
         """Ask no more."""
@@ -49,12 +45,12 @@ class Reach:
 
     def _run(self) -> None:
         while not self._stopped.wait(_ASK_S):
-            self._unanswered += 1
+            self._patience.tick()
             self._admin.describe_cluster(request_timeout=_REQUEST_S).add_done_callback(self._heard)
 
     def _heard(self, answer: "Future[object]") -> None:
         if answer.exception() is None:
-            self._unanswered = 0
+            self._patience.heard()
 
 
 def others_reach_kafka(peers: str) -> bool:

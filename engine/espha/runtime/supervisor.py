@@ -21,6 +21,7 @@ import structlog
 
 from espha.runtime.child import Child, Status, reap_orphans
 from espha.runtime.election import Membership
+from espha.runtime.patience import Patience
 from espha.runtime.reach import ANSWERED, Reach, others_reach_kafka
 from espha.runtime.settings import Settings
 from espha.runtime.snapshots import Shelf
@@ -37,7 +38,8 @@ _TICK_S = 0.1
 _SILENT_S = 10.0
 """A child reports ten times a second; one that is silent for so long is frozen, and is killed.
 
-For an active engine, whose silence others wait for, ESPHA_SILENT_MS is the limit.
+For an active engine, whose silence others wait for, the limit is ESPHA_SILENT_MS or what `Patience`
+makes of it.
 """
 _LOG = structlog.get_logger()
 
@@ -58,7 +60,7 @@ class Supervisor:
         self._member: Membership | None = None
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
-        self._silent = 0.0
+        self._patience = Patience(settings.silent_ms / 1000, _TICK_S)
         self._reach: Reach | None = None
 
     def run(self) -> int:
@@ -113,7 +115,7 @@ class Supervisor:
     def _live(self) -> None:
         """Live one life of the child, from its start to its end."""
         self._status = {}
-        self._silent = 0.0
+        self._patience = Patience(self._settings.silent_ms / 1000, _TICK_S)
         self._hand_over = None
         self._child_ended.clear()
         beacon = Beacon(self._settings.http_host) if self._election else None
@@ -131,22 +133,35 @@ class Supervisor:
             self._child = Child(self._command, self._heard, self._exited)
             if self._member:
                 self._hand_over = HandOver(self._settings.name, self._member, self._child)
-            while not self._child_ended.wait(_TICK_S):
-                reap_orphans(self._child.pid)
-                # Ticks are counted, not the clock: where this process gets no time to run, its
-                # child gets none to speak.
-                self._silent += _TICK_S
-                if self._silent > self._patience():
-                    _LOG.error("the child is silent and is killed", seconds=round(self._silent, 1))
-                    self._child.kill()
-                if self._is_cut_off():
-                    _LOG.error("Kafka answers other engines but not this one, which is killed")
-                    self._child.kill()
+            self._watch_over(self._child)
         finally:
             if beacon:
                 beacon.close()  # first: it needs no ZooKeeper
             if self._member:
                 self._member.close()
+
+    def _watch_over(self, child: Child) -> None:
+        """Wait for the child's end; bring it about when the child is frozen or cut off."""
+        while not self._child_ended.wait(_TICK_S):
+            reap_orphans(child.pid)
+            self._patience.tick()
+            reason = self._reason_to_kill()
+            if reason:
+                _LOG.error(f"the child is killed: {reason}")
+                child.kill()
+                self._child_ended.wait()
+
+    def _reason_to_kill(self) -> str:
+        silent = self._patience.silent_s
+        if self._status.get("state") == "active":
+            over = self._patience.over
+        else:
+            over = silent > (_SILENT_S if self._status else _FIRST_WORD_S)
+        if over:
+            return f"it has been silent for {silent:.1f} s"
+        if self._is_cut_off():
+            return "Kafka answers other engines but not this one"
+        return ""
 
     def _is_cut_off(self) -> bool:
         """Say whether this one is elected, cannot reach Kafka, and another one could."""
@@ -154,16 +169,11 @@ class Supervisor:
             return False
         return others_reach_kafka(self._settings.peers)
 
-    def _patience(self) -> float:
-        """Return how long (s) the child may be silent."""
-        if not self._status:
-            return _FIRST_WORD_S
-        active = self._status.get("state") == "active"
-        return self._settings.silent_ms / 1000 if active else _SILENT_S
-
     def _heard(self, status: Status) -> None:
+        if status.get("in_step") and not self._status.get("in_step"):  # its start is no measure
+            self._patience = Patience(self._settings.silent_ms / 1000, _TICK_S)
         self._status = status
-        self._silent = 0.0
+        self._patience.heard()
         if status.get("message"):
             self._message = str(status["message"])
         elif status.get("in_step"):

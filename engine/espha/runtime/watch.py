@@ -18,6 +18,8 @@ import structlog
 from kazoo.client import KazooClient
 from kazoo.handlers.threading import KazooTimeoutError
 
+from espha.runtime.patience import Patience
+
 _CONNECT_S = 0.25
 _ATTEMPTS = 2
 _AGAIN_S = 1.0
@@ -90,7 +92,7 @@ class Watch:
     def __init__(self, address: str, on_end: Callable[[], None], silent_ms: int = 500) -> None:
         """Watch the beacon at `address`; one that says nothing for `silent_ms` is gone."""
         self._address, self._on_end = address, on_end
-        self._beats = max(1, round(silent_ms / 1000 / _BEAT_S))
+        self._patience = Patience(silent_ms / 1000, _BEAT_S)
         self._stopped = threading.Event()
         self._connection: socket.socket | None = None
         self._refused = False
@@ -124,23 +126,19 @@ class Watch:
         return False
 
     def _hears_nothing(self) -> bool:
-        """Listen until the connection ends (False), or until it has been silent (True).
-
-        Intervals are counted, not the clock: where this process gets no time to run, it hears
-        nothing either, though everything may have been said.
-        """
+        """Listen until the connection ends (False), or until it has been silent (True)."""
         if not self._connection:
             return False
-        silent = 0
+        self._patience.heard()
         with self._connection as connection, contextlib.suppress(OSError):
             connection.settimeout(_BEAT_S)
-            while silent < self._beats:
+            while not self._patience.over:
                 try:
                     if not connection.recv(64):
                         return False
-                    silent = 0
+                    self._patience.heard()
                 except TimeoutError:
-                    silent += 1
+                    self._patience.tick()
             return True
         return False
 

@@ -1,0 +1,43 @@
+"""How long a sign of life may stay away before its sender counts as dead."""
+
+_TIMES_USUAL = 4
+_FORGETS = 0.995
+_AT_MOST_S = 10.0
+
+
+class Patience:
+    """Learns from how long signs of life usually stay away, and is never shorter than asked for.
+
+    On a quiet machine that is the limit that was asked for; on one where everybody waits for the
+    processor it is several times the longest pause of the last minute, since a false alarm there
+    costs a restart, which makes everybody wait still longer.
+
+    Time is counted in ticks of the listener, not by the clock: where the listener itself gets no
+    time to run, nobody else is blamed.
+    """
+
+    def __init__(self, at_least_s: float, tick_s: float) -> None:
+        """Wait `at_least_s`; `tick` is called every `tick_s`."""
+        self._at_least, self._tick = at_least_s, tick_s
+        self._usual = 0.0
+        self.silent_s = 0.0
+        """How long there has been no sign of life."""
+
+    def heard(self) -> None:
+        """Note a sign of life."""
+        self._usual = max(self._usual * _FORGETS, self.silent_s)
+        self.silent_s = 0.0
+
+    def tick(self) -> None:
+        """Note that a tick has passed."""
+        self.silent_s += self._tick
+
+    @property
+    def limit_s(self) -> float:
+        """How long a silence may last now."""
+        return min(max(self._at_least, _TIMES_USUAL * self._usual), _AT_MOST_S)
+
+    @property
+    def over(self) -> bool:
+        """Whether the silence has lasted too long."""
+        return self.silent_s > self.limit_s - self._tick / 2
