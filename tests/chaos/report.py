@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from chaos.verdict import DAMAGES, Strike, Verdict
 
 VERSION = 1
 HEADINGS = (
-    "fault", "count", "p50 ms", "p90 ms", "p99 ms", "max ms", "take-overs", "false failovers",
+    "fault", "rows/s", "count", "p50 ms", "p90 ms", "p99 ms", "max ms", "in step p50 s", "max s",
+    "take-overs", "false failovers",
 )  # fmt: skip
 
 
@@ -87,28 +89,48 @@ def wrong(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def rows(runs: list[dict[str, Any]]) -> list[list[str]]:
-    """Return the table: a line for each kind of fault, one for soaks, and one for everything."""
+    """Return the table: a line for each kind of fault and rate, for soaks, and for everything."""
     lines = []
-    for name in KINDS:
-        strikes = [each for run in runs for each in run["strikes"] if each["name"] == name]
-        if strikes:
-            damage = sum((Counter(each["damage"]) for each in strikes), Counter[str]())
-            lines.append(_line(name, strikes, damage))
+    for name, rate, strikes in _groups(runs):
+        damage = sum((Counter(each["damage"]) for each in strikes), Counter[str]())
+        lines.append(_line(name, rate, strikes, damage))
+    for rate in _rates(runs):
+        soaks = [run for run in runs if run["soak"] and run["rate"] == rate]
+        if soaks:
+            minutes = sum(run["minutes"] for run in soaks)
+            quiet = sum(run["false_failovers"] for run in soaks)
+            filler = ["-"] * (len(HEADINGS) - 3)
+            lines.append([f"none, {minutes:.0f} min", f"{rate:g}", *filler, str(quiet)])
+            lines[-1] += ["-"] * len(DAMAGES)
     total = sum((Counter(run["damage"]) for run in runs), Counter[str]())
-    everything = [each for run in runs for each in run["strikes"]]
-    quiet = sum(run["false_failovers"] for run in runs)
-    minutes = sum(run["minutes"] for run in runs if run["soak"])
-    if minutes:
-        lines.append([f"none, {minutes:.0f} min", *["-"] * 6, str(quiet), *["-"] * len(DAMAGES)])
-    lines.append(_line("all", everything, total))
+    lines.append(_line("all", None, [each for run in runs for each in run["strikes"]], total))
     return lines
 
 
-def _line(name: str, strikes: list[dict[str, Any]], damage: Counter[str]) -> list[str]:
+def _rates(runs: list[dict[str, Any]]) -> list[float]:
+    return sorted({run["rate"] for run in runs})
+
+
+def _groups(runs: list[dict[str, Any]]) -> Iterator[tuple[str, float, list[dict[str, Any]]]]:
+    """Yield kind, rate and strikes, for all of which there are any."""
+    for name in KINDS:
+        for rate in _rates(runs):
+            at_rate = (each for run in runs if run["rate"] == rate for each in run["strikes"])
+            strikes = [each for each in at_rate if each["name"] == name]
+            if strikes:
+                yield name, rate, strikes
+
+
+def _line(
+    name: str, rate: float | None, strikes: list[dict[str, Any]], damage: Counter[str]
+) -> list[str]:
     gaps = sorted(each["gap_ms"] for each in strikes)
+    back = sorted(each["in_step_s"] for each in strikes if each["in_step_s"] is not None)
     figures = [f"{percentile(gaps, share):.0f}" if gaps else "-" for share in (0.5, 0.9, 0.99, 1)]
+    figures += [f"{percentile(back, share):.1f}" if back else "-" for share in (0.5, 1)]
     return [
         name,
+        "-" if rate is None else f"{rate:g}",
         str(len(strikes)),
         *figures,
         str(sum(each["takeovers"] for each in strikes)),
@@ -157,22 +179,27 @@ def picture(runs: list[dict[str, Any]], path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(10, 6), layout="constrained")
-    for place, name in enumerate(KINDS):
-        strikes = [each for run in runs for each in run["strikes"] if each["name"] == name]
-        gaps = sorted(max(1.0, each["gap_ms"]) for each in strikes)
-        if gaps:
-            shares = [(number + 1) / len(gaps) for number in range(len(gaps))]
-            style = ("-", "--", ":")[place // 10 % 3]
-            axes.step(gaps, shares, style, where="post", marker=".", label=f"{name} ({len(gaps)})")
-    axes.set(
-        xscale="log",
-        xlabel="longest gap that a read_committed reader saw, ms",
-        ylabel="share of faults",
-        ylim=(0, 1.02),
+    rates = sorted({rate for _, rate, _ in _groups(runs)}) or _rates(runs)
+    figure, every = pyplot.subplots(
+        len(rates), figsize=(10, 6 * len(rates)), layout="constrained", squeeze=False
     )
-    axes.grid(which="both", alpha=0.25)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    for rate, axes in zip(rates, every[:, 0], strict=True):
+        for name, at_rate, strikes in _groups(runs):
+            if at_rate == rate:
+                gaps = sorted(max(1.0, each["gap_ms"]) for each in strikes)
+                shares = [(number + 1) / len(gaps) for number in range(len(gaps))]
+                style = ("-", "--", ":")[list(KINDS).index(name) // 10 % 3]
+                label = f"{name} ({len(gaps)})"
+                axes.step(gaps, shares, style, where="post", marker=".", label=label)
+        axes.set(
+            title=f"{rate:g} rows a second",
+            xscale="log",
+            xlabel="longest gap that a read_committed reader saw, ms",
+            ylabel="share of faults",
+            ylim=(0, 1.02),
+        )
+        axes.grid(which="both", alpha=0.25)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    figure.savefig(path, dpi=90, metadata={"Software": None})
     pyplot.close(figure)

@@ -12,6 +12,7 @@ with `opcode`, `flags`, `f0` ….
 
 import base64
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -57,11 +58,35 @@ def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator
     """Return the function for `mapInArrow`; `schema` is that of its output."""
 
     def run(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _spare_pandas()
         worker = _Worker(model, schema)
         for page in pages:
             yield worker.process(page)
 
     return run
+
+
+class _NoPandas:
+    """Finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Refuse pandas; know nothing of other modules."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def _spare_pandas() -> None:
+    """Keep pyarrow from importing pandas when it makes its first array.
+
+    It would take more than a second of processor time, half of a worker's start, and 60 MB, to ask
+    whether a list is a pandas object. Not finding it, pyarrow asks no more; scripts still find it.
+    """
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.array([None])
+    finally:
+        sys.meta_path.remove(_NoPandas)
 
 
 class _Rows:

@@ -29,7 +29,7 @@ from espha.runtime.statusserver import serve_status
 from espha.runtime.switchover import Answer, HandOver
 from espha.runtime.watch import Beacon
 
-_FIRST_PAUSE_S = 2.0
+_FIRST_PAUSE_S = 1.0
 """Starting a JVM takes both cores of a small machine, which the successor needs just then."""
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 60.0

@@ -60,16 +60,29 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     report.save(path, [damaged])
     (damaged,) = report.load(path)
     assert len(report.wrong([damaged])) == 1
-    assert {line[0]: line[8] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
+    assert {line[0]: line[11] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
     report.save(path, [run()])
     runs = [*report.load(path), run()]
     lines = {line[0]: line for line in report.rows(runs)}
-    assert lines["engine"][1:8] == ["4", "100", "200", "200", "200", "4", "0"]
-    assert lines["all"][1] == "4"
+    assert lines["engine"][1:7] == ["200", "4", "100", "200", "200", "200"]
+    assert lines["engine"][7:11] == ["10.0", "10.0", "4", "0"]
+    assert lines["all"][1:3] == ["-", "4"]
     assert report.wrong(runs) == []
-    assert "| engine | 4 | 100 |" in report.markdown(runs)
+    assert "| engine | 200 | 4 | 100 |" in report.markdown(runs)
     report.picture(runs, tmp_path / "gaps.png")
     assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_each_rate_and_each_soak_has_a_line() -> None:
+    slow, soak = run(), run(strikes=[], false_failovers=1)
+    slow["rate"], soak["soak"] = 10, True
+    lines = [line[:3] for line in report.rows([run(), slow, soak])]
+    assert lines == [
+        ["engine", "10", "2"],
+        ["engine", "200", "2"],
+        ["none, 2 min", "200", "-"],
+        ["all", "-", "4"],
+    ]
 
 
 @pytest.mark.parametrize("kind", ["lost", "double", "out of order", "wrong", "acks missing"])
