@@ -268,3 +268,68 @@ def test_engines_scale(demo: str) -> None:
     before = shown("{.status.active} {.status.failovers}")
     scale(3)
     assert shown("{.status.active} {.status.failovers}") == before
+
+
+def engine_status(namespace: str, pod: str) -> dict[str, Any]:
+    """Return what an engine's supervisor says; nothing when it does not answer."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}:8080/proxy/status"
+    try:
+        return dict(json.loads(tools.kubectl("get", "--raw", path)))
+    except Failure:
+        return {}
+
+
+def test_an_annotation_switches_over_without_a_restart(demo: str) -> None:
+    def shown(path: str) -> str:
+        return tools.kubectl("-n", demo, "get", "espha", "demo", "-o", f"jsonpath={path}")
+
+    def restarts() -> list[Any]:
+        return [engine_status(demo, f"demo-engine-{n}")["restarts"] for n in range(3)]
+
+    until(lambda: shown("{.status.phase}") == "Ready", "all are in step")
+    before, lives = shown("{.status.active}"), restarts()
+    wished = min({"demo-engine-0", "demo-engine-1", "demo-engine-2"} - {before})
+    tools.kubectl("-n", demo, "annotate", "espha/demo", f"espha.dev/switchover-to={wished}")
+    until(lambda: shown("{.status.active}") == wished, f"{wished} is active")
+    until(lambda: "switchover" not in shown("{.metadata.annotations}"), "the wish is gone")
+    assert restarts() == lives
+    assert "SwitchedOver" in tools.kubectl("-n", demo, "get", "events")
+
+
+def test_a_failover_needs_no_operator(demo: str, operator: str) -> None:
+    """I5: the engines settle it among themselves; the operator tells of it when it is back."""
+
+    def scale(count: int) -> None:
+        where = ("-n", operator, "deployment/espha-operator")
+        tools.kubectl("scale", *where, f"--replicas={count}")
+        pods = (
+            "-n",
+            operator,
+            "get",
+            "pods",
+            "-l",
+            "app.kubernetes.io/name=espha-operator",
+            "-o",
+            "name",
+        )
+        until(lambda: len(tools.kubectl(*pods).split()) == count, f"{count} operators")
+
+    def failovers() -> int:
+        path = "jsonpath={.status.failovers}"
+        return int(tools.kubectl("-n", demo, "get", "espha", "demo", "-o", path))
+
+    active = ("-n", demo, "get", "pods", "-l", "espha.dev/role=active", "-o", "name")
+    victim = tools.kubectl(*active).strip().removeprefix("pod/")
+    others = {"demo-engine-0", "demo-engine-1", "demo-engine-2"} - {victim}
+    before = failovers()
+    scale(0)
+    try:
+        tools.kubectl("-n", demo, "delete", "pod", victim, "--force", "--grace-period=0")
+        until(
+            lambda: any(engine_status(demo, pod).get("state") == "active" for pod in others),
+            "another engine is active",
+        )
+    finally:
+        scale(1)
+    wait_for(demo, "Ready", "demo")
+    until(lambda: failovers() == before + 1, "the operator has counted it")

@@ -7,7 +7,7 @@ import pytest
 
 from espha.runtime.log import Offsets, last_record, read_range, records_backwards
 from espha.runtime.writer import Fenced, FencedWriter, Record, WriterFailed
-from support.servers import Kafka
+from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -20,8 +20,11 @@ def topic(kafka: Kafka) -> str:
     return name
 
 
-def values(kafka: Kafka, topic: str) -> list[bytes]:
-    end = Offsets(kafka.bootstrap).end(topic)
+def values(kafka: Kafka, topic: str, writer: FencedWriter) -> list[bytes]:
+    """Return what a topic shows once the writer's last commit, and its marker, are there."""
+    offsets = Offsets(kafka.bootstrap)
+    wait_until(lambda: offsets.end(topic) >= writer.committed, 30, "the commit's marker")
+    end = offsets.end(topic)
     return [message.value() for message in read_range(kafka.bootstrap, topic, 0, end)]
 
 
@@ -36,7 +39,7 @@ def test_a_fenced_writer_commits_nothing(kafka: Kafka, topic: str) -> None:
     new.commit([Record(topic, b"2")])
     with pytest.raises(WriterFailed):
         old.commit([Record(topic, b"lost again")])
-    assert values(kafka, topic) == [b"1", b"2"]
+    assert values(kafka, topic, new) == [b"1", b"2"]
 
 
 def test_an_open_transaction_is_aborted_by_the_next_holder(kafka: Kafka, topic: str) -> None:
@@ -49,7 +52,7 @@ def test_an_open_transaction_is_aborted_by_the_next_holder(kafka: Kafka, topic: 
     heir = FencedWriter(kafka.bootstrap, f"id-{topic}")
     heir.fence()
     heir.commit([Record(topic, b"after")])
-    assert values(kafka, topic) == [b"after"]
+    assert values(kafka, topic, heir) == [b"after"]
 
 
 def test_the_last_record_is_found_behind_markers_and_aborted_records(
