@@ -136,7 +136,10 @@ class ZooKeeper:
 
 
 class Kafka:
-    """A KRaft cluster of one or three brokers in combined mode, set like the operator's."""
+    """A KRaft cluster of one or three brokers in combined mode.
+
+    Set like the operator's, but a dead broker is missed sooner: docs/operator.md says at what price.
+    """
 
     def __init__(self, folder: Path, replicas: int = 1) -> None:
         ports = free_ports(replicas * 2)
