@@ -138,7 +138,7 @@ class ZooKeeper:
 class Kafka:
     """A KRaft cluster of one or three brokers in combined mode.
 
-    Set like the operator's, but a dead broker is missed sooner: docs/operator.md says at what price.
+    Set like the operator's, but a dead broker is missed sooner; docs/operator.md names the price.
     """
 
     def __init__(self, folder: Path, replicas: int = 1) -> None:
