@@ -8,7 +8,7 @@ The algorithm, for each life of the child:
 4. when the child ends, close the session at once (the follower's watch fires in milliseconds,
    where an open session would have to time out), pause, and begin again.
 
-An active child is ended by force when it is silent, and when Kafka answers others but not this pod.
+An active child that falls silent is killed.
 """
 
 import signal
@@ -22,7 +22,6 @@ import structlog
 from espha.runtime.child import Child, Status, reap_orphans
 from espha.runtime.election import Membership
 from espha.runtime.patience import Patience
-from espha.runtime.reach import ANSWERED, Reach, others_reach_kafka
 from espha.runtime.settings import Settings
 from espha.runtime.snapshots import Shelf
 from espha.runtime.statusserver import serve_status
@@ -61,7 +60,6 @@ class Supervisor:
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
         self._patience = Patience(settings.silent_ms / 1000, _TICK_S)
-        self._reach: Reach | None = None
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -76,8 +74,6 @@ class Supervisor:
             hand_over=self._switch_over if self._election else None,
             token=self._settings.token,
         )
-        if self._election:
-            self._reach = Reach(self._settings.bootstrap, self._settings.silent_ms)
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             started = time.monotonic()
@@ -104,7 +100,6 @@ class Supervisor:
             "message": self._message,
             **report,
             **self._diverged,
-            **({ANSWERED: self._reach.answers} if self._reach else {}),
             "name": self._settings.name,
             "role": "active" if report["state"] == "active" else "standby",
             "restarts": self._restarts,
@@ -141,33 +136,21 @@ class Supervisor:
                 self._member.close()
 
     def _watch_over(self, child: Child) -> None:
-        """Wait for the child's end; bring it about when the child is frozen or cut off."""
+        """Wait for the child's end; bring it about when the child is frozen."""
         while not self._child_ended.wait(_TICK_S):
             reap_orphans(child.pid)
             self._patience.tick()
-            reason = self._reason_to_kill()
-            if reason:
-                _LOG.error(f"the child is killed: {reason}")
+            if self._is_silent():
+                _LOG.error(
+                    "the child is silent and is killed", seconds=round(self._patience.silent_s, 1)
+                )
                 child.kill()
                 self._child_ended.wait()
 
-    def _reason_to_kill(self) -> str:
-        silent = self._patience.silent_s
+    def _is_silent(self) -> bool:
         if self._status.get("state") == "active":
-            over = self._patience.over
-        else:
-            over = silent > (_SILENT_S if self._status else _FIRST_WORD_S)
-        if over:
-            return f"it has been silent for {silent:.1f} s"
-        if self._is_cut_off():
-            return "Kafka answers other engines but not this one"
-        return ""
-
-    def _is_cut_off(self) -> bool:
-        """Say whether this one is elected, cannot reach Kafka, and another one could."""
-        if not self._member or not self._member.leads or not self._reach or self._reach.answers:
-            return False
-        return others_reach_kafka(self._settings.peers)
+            return self._patience.over
+        return self._patience.silent_s > (_SILENT_S if self._status else _FIRST_WORD_S)
 
     def _heard(self, status: Status) -> None:
         if status.get("in_step") and not self._status.get("in_step"):  # its start is no measure
