@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.replicas import Replica, active_of
-from support.servers import ZooKeeper, wait_until
+from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -32,6 +32,7 @@ while True:
 """
 
 Start = Callable[..., Replica]
+NOWHERE = "127.0.0.1:1"
 
 
 @pytest.fixture
@@ -40,13 +41,16 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
     root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
     replicas: list[Replica] = []
 
-    def make(name: str, session_ms: int = 800) -> Replica:
+    def make(
+        name: str, session_ms: int = 800, bootstrap: str = NOWHERE, peers: str = ""
+    ) -> Replica:
         replica = Replica(
             name,
             tmp_path,
             ["--", sys.executable, "-u", "-c", CHILD],
             {
-                "ESPHA_BOOTSTRAP": "127.0.0.1:1",
+                "ESPHA_BOOTSTRAP": bootstrap,
+                "ESPHA_PEERS": peers,
                 "ESPHA_ZOOKEEPER": zookeeper.connect,
                 "ESPHA_ROOT": root,
                 "ESPHA_SESSION_MS": str(session_ms),
@@ -120,6 +124,26 @@ def test_a_frozen_supervisors_session_is_closed_by_its_follower(start: Start) ->
     os.kill(first.child(), signal.SIGSTOP)
     first.kill(signal.SIGSTOP)
     wait_until(lambda: second.is_in("active"), 30, "b is active")
+
+
+def test_whom_kafka_does_not_answer_gives_way_to_whom_it_does(start: Start, kafka: Kafka) -> None:
+    """Nobody gives way while Kafka answers nobody; then a follower comes that it answers."""
+    first = start("a")
+    second = start("b", peers=f"127.0.0.1:{first.port}")
+    wait_until(lambda: first.is_in("active"), 5, "a is active")
+    wait_until(lambda: not first.status()["kafka_answers"], 5, "Kafka does not answer a")
+    first.kill_child()
+    wait_until(lambda: second.is_in("active"), 5, "b is active, and knows where a is")
+    wait_until(lambda: first.is_in("standby"), 10, "a is back as a standby")
+    assert second.status()["restarts"] == 0
+    first.stop()
+    first = start("a", bootstrap=kafka.bootstrap)
+    wait_until(lambda: first.status()["kafka_answers"], 10, "Kafka answers a")
+    second.stop()
+    second = start("b", peers=f"127.0.0.1:{first.port}")
+    first.kill_child()
+    wait_until(lambda: second.status().get("restarts", 0) > 0, 20, "b was active and gave way")
+    wait_until(lambda: first.is_in("active"), 10, "a is active")
 
 
 def hand_over(replica: Replica, to: str | None = None) -> tuple[int, str]:

@@ -71,6 +71,11 @@ class Membership:
         """`CONNECTED`, `SUSPENDED` (connection lost, session perhaps alive) or `LOST`."""
         return str(self._client.state)
 
+    @property
+    def leads(self) -> bool:
+        """Whether this one was elected, and has not left since."""
+        return self._elected
+
     def join(self) -> None:
         """Stand for election, at the end of the queue."""
         if self._joined:

@@ -8,7 +8,7 @@ The algorithm, for each life of the child:
 4. when the child ends, close the session at once (the follower's watch fires in milliseconds,
    where an open session would have to time out), pause, and begin again.
 
-An active child that falls silent is killed.
+An active child is ended by force when it is silent, and when Kafka answers others but not this pod.
 """
 
 import signal
@@ -22,6 +22,7 @@ import structlog
 from espha.runtime.child import Child, Status, reap_orphans
 from espha.runtime.election import Membership
 from espha.runtime.patience import Patience
+from espha.runtime.reach import ANSWERED, Reach, others_reach_kafka
 from espha.runtime.settings import Settings
 from espha.runtime.snapshots import Shelf
 from espha.runtime.statusserver import serve_status
@@ -59,7 +60,8 @@ class Supervisor:
         self._member: Membership | None = None
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
-        self._patience = Patience(settings.silent_ms / 1000, _TICK_S)
+        self._patience = self._patient()
+        self._reach: Reach | None = None
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -74,6 +76,8 @@ class Supervisor:
             hand_over=self._switch_over if self._election else None,
             token=self._settings.token,
         )
+        if self._election:
+            self._reach = Reach(self._settings.bootstrap, self._settings.silent_ms, _TICK_S)
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             started = time.monotonic()
@@ -84,6 +88,8 @@ class Supervisor:
                 break
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             self._restarts += 1
+        if self._reach:
+            self._reach.stop()
         server.shutdown()
         return 0
 
@@ -100,6 +106,7 @@ class Supervisor:
             "message": self._message,
             **report,
             **self._diverged,
+            **({ANSWERED: self._reach.answers} if self._reach else {}),
             "name": self._settings.name,
             "role": "active" if report["state"] == "active" else "standby",
             "restarts": self._restarts,
@@ -110,7 +117,7 @@ class Supervisor:
     def _live(self) -> None:
         """Live one life of the child, from its start to its end."""
         self._status = {}
-        self._patience = Patience(self._settings.silent_ms / 1000, _TICK_S)
+        self._patience = self._patient()
         self._hand_over = None
         self._child_ended.clear()
         beacon = Beacon(self._settings.http_host) if self._election else None
@@ -135,26 +142,43 @@ class Supervisor:
             if self._member:
                 self._member.close()
 
+    def _patient(self) -> Patience:
+        return Patience(self._settings.silent_ms / 1000, _TICK_S)
+
     def _watch_over(self, child: Child) -> None:
-        """Wait for the child's end; bring it about when the child is frozen."""
+        """Wait for the child's end; bring it about when the child is frozen or cut off."""
         while not self._child_ended.wait(_TICK_S):
             reap_orphans(child.pid)
             self._patience.tick()
-            if self._is_silent():
-                _LOG.error(
-                    "the child is silent and is killed", seconds=round(self._patience.silent_s, 1)
-                )
+            if self._reach:
+                self._reach.tick()
+            reason = self._reason_to_kill()
+            if reason:
+                _LOG.error(f"the child is killed: {reason}")
                 child.kill()
                 self._child_ended.wait()
 
-    def _is_silent(self) -> bool:
+    def _reason_to_kill(self) -> str:
+        silent = self._patience.silent_s
         if self._status.get("state") == "active":
-            return self._patience.over
-        return self._patience.silent_s > (_SILENT_S if self._status else _FIRST_WORD_S)
+            over = self._patience.over
+        else:
+            over = silent > (_SILENT_S if self._status else _FIRST_WORD_S)
+        if over:
+            return f"it has been silent for {silent:.1f} s"
+        if self._is_cut_off():
+            return "Kafka answers other engines but not this one"
+        return ""
+
+    def _is_cut_off(self) -> bool:
+        """Say whether this one is elected, cannot reach Kafka, and another one could."""
+        if not self._member or not self._member.leads or not self._reach or self._reach.answers:
+            return False
+        return others_reach_kafka(self._settings.peers)
 
     def _heard(self, status: Status) -> None:
         if status.get("in_step") and not self._status.get("in_step"):  # its start is no measure
-            self._patience = Patience(self._settings.silent_ms / 1000, _TICK_S)
+            self._patience = self._patient()
         self._status = status
         self._patience.heard()
         if status.get("message"):

@@ -150,6 +150,15 @@ def _adapter(deployment: Deployment, facts: ModelFacts, adapter: Adapter) -> lis
     ]
 
 
+def _adapter_peers(deployment: Deployment, adapter: Adapter) -> list[Object]:
+    """Where an input adapter's supervisors find each other: the Service is that of all adapters."""
+    if not isinstance(adapter, InputAdapter):
+        return []
+    name, domain = adapter_name(deployment, adapter), deployment.domain(ADAPTER)
+    hosts = (f"{name}-{number}.{domain}:{HTTP_PORT}" for number in range(adapter.replicas))
+    return _variables({"ESPHA_PEERS": ",".join(hosts)})
+
+
 def _adapter_config(adapter: Adapter) -> str:
     values = adapter.model_dump(
         by_alias=True, exclude_none=True, include={"name", "window", "file"}
@@ -165,8 +174,10 @@ def _adapter_container(deployment: Deployment, adapter: Adapter) -> Object:
         args = ["supervise", "--no-election", "--", "adapter", "output", *config]
     root = f"{deployment.root}/adapters/{adapter.name}"
     spec = deployment.spec.engines
+    made = _container(deployment, ADAPTER, args, root)
     return {
-        **_container(deployment, ADAPTER, args, root),
+        **made,
+        "env": [*made["env"], *_adapter_peers(deployment, adapter)],
         "image": spec.image or deployment.images.engine_image,
         "resources": {
             "requests": {"cpu": "20m", "memory": "96Mi"},
