@@ -16,7 +16,7 @@ from chaos.here import ENVIRONMENT
 from chaos.models import MODELS
 from espha.runtime.log import CLIENT_TUNING, PARTITION
 
-_TICK_S = 0.002
+_TICK_S = 0.01
 _FLUSH_S = 120.0
 
 
@@ -35,6 +35,7 @@ class Load:
                 stderr=errors,
                 text=True,
                 env=ENVIRONMENT,
+                start_new_session=True,
             )
 
     def stop(self) -> int:
@@ -55,7 +56,7 @@ def write(model: str, bootstrap: str, rate: float, topics: list[str]) -> int:
             **CLIENT_TUNING,
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
-            "linger.ms": 5,
+            "linger.ms": 20,
             "message.timeout.ms": 0,
             "queue.buffering.max.messages": 1_000_000,
         }

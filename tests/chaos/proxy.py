@@ -37,6 +37,7 @@ class Proxy:
             stdout=subprocess.PIPE,
             text=True,
             env=ENVIRONMENT,
+            start_new_session=True,
         )
         self._answer("ready")
 

@@ -36,7 +36,9 @@ class Reader:
         path.touch()
         command = [sys.executable, "-m", "chaos.reader", bootstrap, str(path), *topics]
         with path.with_suffix(".log").open("ab") as log:
-            self._process = subprocess.Popen(command, env=ENVIRONMENT, stderr=log)
+            self._process = subprocess.Popen(
+                command, env=ENVIRONMENT, stderr=log, start_new_session=True
+            )
         self._file = path.open(encoding="utf-8", newline="\n")
         self._rest = ""
         self.arrivals: list[Arrival] = []

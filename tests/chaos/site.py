@@ -155,7 +155,7 @@ class Site:
 
     def wait_whole(self, timeout: float) -> None:
         """Wait until nothing is left of a fault at the servers."""
-        wait_until(self.whole, timeout, "all servers serve, all replicas in sync")
+        wait_until(self.whole, timeout, "all servers serve, all replicas in sync", 0.2)
 
     def leader_of(self, topic: str) -> Server:
         """Return the broker that leads a topic."""

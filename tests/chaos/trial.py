@@ -27,6 +27,8 @@ from support.servers import JAR_CACHE, wait_until
 LIMIT_S = 150.0
 """Longer than this nothing may take; it is an error of the campaign's subject."""
 _FRESH_MS = 2_000
+_LOOK_S = 0.2
+"""Looking more often would take the processor from those who are looked at."""
 _SNAPSHOT_S = 10
 
 
@@ -92,7 +94,10 @@ class Trial:
                 self.disks[pod.name] = SmallDisk(folder)
             pod.start()
         wait_until(
-            lambda: all(pod.status().get("in_step") for pod in self.pods), 2 * LIMIT_S, "start"
+            lambda: all(pod.status().get("in_step") for pod in self.pods),
+            2 * LIMIT_S,
+            "start",
+            _LOOK_S,
         )
         bootstrap = self.site.kafka.bootstrap
         outputs = list(self.plan.outputs.values())
@@ -133,7 +138,8 @@ class Trial:
         if self._watch is not None:
             self._watch.unassign()
         self.site.wait_whole(LIMIT_S)
-        wait_until(self._has_one_active, LIMIT_S, f"all engines of {self.id} in step, one active")
+        whole = f"all engines of {self.id} in step, one active"
+        wait_until(self._has_one_active, LIMIT_S, whole, _LOOK_S)
         reached = max(int(pod.status().get("sequence") or 0) for pod in self.pods)
         wait_until(
             lambda: all(int(pod.status().get("sequence") or 0) >= reached for pod in self.pods),

@@ -36,7 +36,12 @@ class Replica:
         """Start the supervisor; does not wait for its child."""
         with (self.folder / f"{self.name}.log").open("ab") as log:
             self.process = subprocess.Popen(
-                self._command, env=self.environment, stdout=log, stderr=log, cwd=self.folder
+                self._command,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,  # a share of the processor of its own, as a pod has it
             )
 
     def status(self) -> dict[str, Any]:

@@ -42,13 +42,15 @@ def free_ports(count: int) -> list[int]:
     raise AssertionError(f"no {count} free ports from {candidates.start} to {candidates.stop}")
 
 
-def wait_until(condition: Callable[[], bool], timeout: float, what: str) -> None:
-    """Poll a condition each 20 ms until it holds; fail after `timeout` seconds, saying what for."""
+def wait_until(
+    condition: Callable[[], bool], timeout: float, what: str, each_s: float = 0.02
+) -> None:
+    """Poll a condition until it holds; fail after `timeout` seconds, saying what for."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout:.0f} s: {what}")
-        time.sleep(0.02)
+        time.sleep(each_s)
 
 
 def listens(port: int) -> bool:
