@@ -10,7 +10,7 @@ from random import Random
 from chaos.faults import KINDS
 from chaos.site import Site, running
 from chaos.trial import Trial
-from chaos.verdict import Strike, Verdict, gap, verdict
+from chaos.verdict import Strike, Verdict, verdict
 
 Say = Callable[[str], None]
 
@@ -123,7 +123,7 @@ def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome
     stroke.mend()
     trial.wait_in_step(max(time.monotonic(), strike.struck))
     strike.ended = time.monotonic()
-    strike.gap_ms = gap(trial.reader.refresh()[strike.seen :], strike.struck, strike.ended) * 1000
+    strike.measure(trial.reader.refresh()[strike.seen :])
     reached = trial.epoch()
     strike.takeovers = reached - epoch
     strike.false_failovers = max(0, strike.takeovers - kind.takeovers)
@@ -134,7 +134,8 @@ def _told(strike: Strike) -> str:
     moment = " in a transaction" if strike.moment == "transaction" else ""
     detail = f" ({strike.detail})" if strike.detail else ""
     return (
-        f"{strike.name}{moment}: {strike.target}{detail}; gap {strike.gap_ms:.0f} ms; "
+        f"{strike.name}{moment}: {strike.target}{detail}; gap {strike.gap_ms:.0f} ms, "
+        f"later {strike.later_ms:.0f}; "
         f"{strike.takeovers} take-overs; in step after {strike.ended - strike.struck:.1f} s"
     )
 

@@ -13,10 +13,10 @@ from chaos.campaign import Outcome, Plan
 from chaos.faults import KINDS
 from chaos.verdict import DAMAGES, Strike, Verdict
 
-VERSION = 1
+VERSION = 2
 HEADINGS = (
-    "fault", "rows/s", "count", "p50 ms", "p90 ms", "p99 ms", "max ms", "in step p50 s", "max s",
-    "take-overs", "false failovers",
+    "fault", "rows/s", "count", "p50 ms", "p90 ms", "p99 ms", "max ms", "later max ms",
+    "in step p50 s", "max s", "take-overs", "false failovers",
 )  # fmt: skip
 
 
@@ -38,6 +38,7 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
         for moment in ("struck", "ended", "seen"):
             del entry[moment]
         entry["gap_ms"] = round(strike.gap_ms, 1)
+        entry["later_ms"] = round(strike.later_ms, 1)
         strikes.append(entry)
     return {
         **asdict(source),
@@ -127,6 +128,7 @@ def _line(
     gaps = sorted(each["gap_ms"] for each in strikes)
     back = sorted(each["in_step_s"] for each in strikes if each["in_step_s"] is not None)
     figures = [f"{percentile(gaps, share):.0f}" if gaps else "-" for share in (0.5, 0.9, 0.99, 1)]
+    figures.append(f"{max((each['later_ms'] for each in strikes), default=0.0):.0f}")
     figures += [f"{percentile(back, share):.1f}" if back else "-" for share in (0.5, 1)]
     return [
         name,

@@ -15,6 +15,9 @@ from espha.checker.judge import Evidence, judge
 from espha.checker.order import check_order
 from espha.checker.watch import read_all, read_written
 
+DURING_S = 3.0
+"""What stops output stops it within this time; a gap behind it has another cause."""
+
 
 @dataclass
 class Strike:
@@ -29,7 +32,9 @@ class Strike:
         ended: monotonic moment at which all engines were in step again.
         seen: number of outputs that the reader had seen at the stroke.
         takeovers, false_failovers: since the fault before.
-        gap_ms: the longest time between two outputs around it.
+        gap_ms: the longest time between two outputs, of those of which some part lies in the
+            `DURING_S` seconds behind the stroke.
+        later_ms: the longest one behind them, until all was well: what it cost to come back.
         damage: counts of lost, double, out of order, wrong, acks missing.
     """
 
@@ -44,7 +49,16 @@ class Strike:
     takeovers: int = 0
     false_failovers: int = 0
     gap_ms: float = 0.0
+    later_ms: float = 0.0
     damage: Counter[str] = field(default_factory=Counter)
+
+    def measure(self, arrivals: Sequence[Arrival]) -> None:
+        """Find the longest gap at the stroke, and the longest one later."""
+        end = self.ended or float("inf")
+        during = min(self.struck + DURING_S, end)
+        self.gap_ms = gap(arrivals, self.struck, during) * 1000
+        behind = [each for each in arrivals if each.time > during]
+        self.later_ms = gap(behind, during, end) * 1000
 
 
 @dataclass
@@ -70,7 +84,7 @@ def gap(arrivals: Sequence[Arrival], start: float, end: float) -> float:
 def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> Verdict:
     """Judge a finished trial; fills gaps and damage of its strikes in."""
     for strike in strikes:
-        strike.gap_ms = gap(arrivals, strike.struck, strike.ended or float("inf")) * 1000
+        strike.measure(arrivals)
     blame = _Blame(arrivals, strikes)
     result = Verdict(rows_out=len(arrivals))
     result.problems += [f"{name} diverged" for name in trial.diverged]

@@ -66,7 +66,7 @@ class Server:
     def __init__(self, name: str, folder: Path, jars: str, main: list[str], heap_mb: int) -> None:
         self.name, self.folder = name, folder
         self._command = [
-            "java", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            "java", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC",
             "-cp", f"{JAR_CACHE / jars}/*", *main,
         ]  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None

@@ -29,6 +29,15 @@ def test_a_gap_counts_when_any_part_of_it_lies_within() -> None:
     assert gap(seen, 10, 11) == 0
 
 
+def test_what_comes_later_is_told_apart_from_what_the_fault_did() -> None:
+    strike = Strike("engine", "any", "engine-0", "", 0, struck=10, seen=0, ended=30)
+    strike.measure(arrivals(9.9, 10.3, 10.4, 14, 14.1, 16, 16.1, 31, 40))
+    assert (strike.gap_ms, strike.later_ms) == pytest.approx((3600, 14_900))
+    strike = Strike("engine", "any", "engine-0", "", 0, struck=10, seen=0, ended=11)
+    strike.measure(arrivals(9.9, 10.3, 10.4, 14))
+    assert (strike.gap_ms, strike.later_ms) == pytest.approx((3600, 0))
+
+
 def test_percentiles_are_values_that_were_measured() -> None:
     hundred = [float(n) for n in range(1, 101)]
     assert [percentile(hundred, share) for share in (0.5, 0.9, 0.99, 1)] == [50, 90, 99, 100]
@@ -44,7 +53,7 @@ def test_legs_hold_every_fault_in_the_order_of_the_seed() -> None:
 
 def run(**changes: Any) -> dict[str, Any]:
     strikes = [
-        Strike("engine", "any", "engine-0", "", 0, 10, 5, 20, 1, 0, gap_ms)
+        Strike("engine", "any", "engine-0", "", 0, 10, 5, 20, 1, 0, gap_ms, 300)
         for gap_ms in (100.0, 200.0)
     ]
     outcome = Outcome(strikes, minutes=1.5)
@@ -60,12 +69,12 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     report.save(path, [damaged])
     (damaged,) = report.load(path)
     assert len(report.wrong([damaged])) == 1
-    assert {line[0]: line[11] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
+    assert {line[0]: line[12] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
     report.save(path, [run()])
     runs = [*report.load(path), run()]
     lines = {line[0]: line for line in report.rows(runs)}
     assert lines["engine"][1:7] == ["200", "4", "100", "200", "200", "200"]
-    assert lines["engine"][7:11] == ["10.0", "10.0", "4", "0"]
+    assert lines["engine"][7:12] == ["300", "10.0", "10.0", "4", "0"]
     assert lines["all"][1:3] == ["-", "4"]
     assert report.wrong(runs) == []
     assert "| engine | 200 | 4 | 100 |" in report.markdown(runs)
