@@ -15,8 +15,8 @@ from chaos.verdict import DAMAGES, Strike, Verdict
 
 VERSION = 2
 HEADINGS = (
-    "fault", "rows/s", "count", "p50 ms", "p90 ms", "p99 ms", "max ms", "later max ms",
-    "in step p50 s", "max s", "take-overs", "false failovers",
+    "fault", "rows/s", "count", "successor p50 ms", "p99 ms", "gap p50 ms", "p99 ms", "max ms",
+    "later max ms", "in step p50 s", "max s", "take-overs", "false failovers",
 )  # fmt: skip
 
 
@@ -39,6 +39,8 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
             del entry[moment]
         entry["gap_ms"] = round(strike.gap_ms, 1)
         entry["later_ms"] = round(strike.later_ms, 1)
+        if strike.successor_ms is not None:
+            entry["successor_ms"] = round(strike.successor_ms, 1)
         strikes.append(entry)
     return {
         **asdict(source),
@@ -125,11 +127,12 @@ def _groups(runs: list[dict[str, Any]]) -> Iterator[tuple[str, float, list[dict[
 def _line(
     name: str, rate: float | None, strikes: list[dict[str, Any]], damage: Counter[str]
 ) -> list[str]:
-    gaps = sorted(each["gap_ms"] for each in strikes)
-    back = sorted(each["in_step_s"] for each in strikes if each["in_step_s"] is not None)
-    figures = [f"{percentile(gaps, share):.0f}" if gaps else "-" for share in (0.5, 0.9, 0.99, 1)]
-    figures.append(f"{max((each['later_ms'] for each in strikes), default=0.0):.0f}")
-    figures += [f"{percentile(back, share):.1f}" if back else "-" for share in (0.5, 1)]
+    figures = [
+        *_shares(strikes, "successor_ms", 0.5, 0.99),
+        *_shares(strikes, "gap_ms", 0.5, 0.99, 1),
+        *_shares(strikes, "later_ms", 1),
+        *_shares(strikes, "in_step_s", 0.5, 1, digits=1),
+    ]
     return [
         name,
         "-" if rate is None else f"{rate:g}",
@@ -139,6 +142,12 @@ def _line(
         str(sum(each["false_failovers"] for each in strikes)),
         *(str(damage[kind]) for kind in DAMAGES),
     ]
+
+
+def _shares(strikes: list[dict[str, Any]], name: str, *shares: float, digits: int = 0) -> list[str]:
+    """Return percentiles of a figure, of those strikes that have it."""
+    values = sorted(each[name] for each in strikes if each[name] is not None)
+    return [f"{percentile(values, share):.{digits}f}" if values else "-" for share in shares]
 
 
 def percentile(ordered: list[float], share: float) -> float:

@@ -1,6 +1,7 @@
 """What a trial's faults have done, from what the reader saw and what the topics hold."""
 
 import json
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ class Strike:
         gap_ms: the longest time between two outputs, of those of which some part lies in the
             `DURING_S` seconds behind the stroke.
         later_ms: the longest one behind them, until all was well: what it cost to come back.
+        successor_ms: from the stroke to the first output that a successor committed; None where
+            nobody took over.
         damage: counts of lost, double, out of order, wrong, acks missing.
     """
 
@@ -50,6 +53,7 @@ class Strike:
     false_failovers: int = 0
     gap_ms: float = 0.0
     later_ms: float = 0.0
+    successor_ms: float | None = None
     damage: Counter[str] = field(default_factory=Counter)
 
     def measure(self, arrivals: Sequence[Arrival]) -> None:
@@ -59,6 +63,16 @@ class Strike:
         self.gap_ms = gap(arrivals, self.struck, during) * 1000
         behind = [each for each in arrivals if each.time > during]
         self.later_ms = gap(behind, during, end) * 1000
+
+    def find_successor(self, arrivals: Sequence[Arrival], epochs: "_Epochs") -> None:
+        """Find the first output of a newer epoch than that of the last one before the stroke."""
+        place = bisect_right(arrivals, self.struck, key=lambda each: each.time)
+        before = max(filter(None, map(epochs, arrivals[max(0, place - 100) : place])), default=0)
+        end = bisect_right(arrivals, self.ended or float("inf"), key=lambda each: each.time)
+        for arrival in arrivals[place:end]:
+            if (epochs(arrival) or 0) > before:
+                self.successor_ms = (arrival.time - self.struck) * 1000
+                return
 
 
 @dataclass
@@ -83,12 +97,14 @@ def gap(arrivals: Sequence[Arrival], start: float, end: float) -> float:
 
 def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> Verdict:
     """Judge a finished trial; fills gaps and damage of its strikes in."""
+    order = [each.value for each in read_all(trial.site.kafka.bootstrap, trial.plan.order_log)]
+    epochs = _Epochs(order)
     for strike in strikes:
         strike.measure(arrivals)
+        strike.find_successor(arrivals, epochs)
     blame = _Blame(arrivals, strikes)
     result = Verdict(rows_out=len(arrivals))
     result.problems += [f"{name} diverged" for name in trial.diverged]
-    order = [each.value for each in read_all(trial.site.kafka.bootstrap, trial.plan.order_log)]
     _topics(trial, arrivals, order, result)
     if trial.model.sums:
         _values(trial, arrivals, order, blame, result)
@@ -186,6 +202,25 @@ def _acknowledgements(trial: Trial, order: Sequence[str], result: Verdict) -> No
             if there.get(sequence) != digest:
                 result.damage["acks missing"] += 1
                 result.problems.append(f"order record {sequence} of {pod.name} is not there")
+
+
+class _Epochs:
+    """Says in which epoch an output was committed, from the input record that its id names."""
+
+    def __init__(self, order: Sequence[str]) -> None:
+        self._ends: dict[str, list[int]] = {}
+        self._epochs: dict[str, list[int]] = {}
+        for record in map(json.loads, order):
+            for topic, _, end in record["inputs"]:
+                self._ends.setdefault(topic, []).append(end)
+                self._epochs.setdefault(topic, []).append(record["epoch"])
+
+    def __call__(self, arrival: Arrival) -> int | None:
+        """Return the epoch; None for outputs that no input record stands behind."""
+        topic = arrival.id.rpartition(":")[0].rpartition(":")[0]
+        place = bisect_right(self._ends.get(topic, []), _offset(arrival.id))
+        epochs = self._epochs.get(topic, [])
+        return epochs[place] if place < len(epochs) else None
 
 
 class _Blame:

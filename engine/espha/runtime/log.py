@@ -44,11 +44,12 @@ class LogError(Exception):
     """A topic cannot be read as asked; the text names topic and offset."""
 
 
-def reader(bootstrap: str, topics: dict[str, int]) -> Consumer:
+def reader(bootstrap: str, topics: dict[str, int], wait_ms: int = 100) -> Consumer:
     """Make a read_committed consumer that starts each topic at the given offset.
 
-    It belongs to no group, commits nothing, and reports the end of a partition as an event
-    (`PARTITION_EOF`), whose offset is the last stable offset that was reached.
+    A broker that has nothing new answers after `wait_ms`. The consumer belongs to no group, commits
+    nothing, and reports the end of a partition as an event (`PARTITION_EOF`), whose offset is the
+    last stable offset that was reached.
     """
     consumer = Consumer(
         {
@@ -60,7 +61,7 @@ def reader(bootstrap: str, topics: dict[str, int]) -> Consumer:
             "isolation.level": "read_committed",
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 100,
+            "fetch.wait.max.ms": wait_ms,
             "fetch.error.backoff.ms": 10,
             "queued.max.messages.kbytes": 16_384,
         }

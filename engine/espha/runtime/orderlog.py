@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from espha.runtime.log import LogError, Offsets, check, reader
 
+_LOOK_MS = 30
+"""A take-over waits as long until the client says that it is past what a dead engine left open."""
+
 
 class Range(NamedTuple):
     """Records `start` ≤ offset < `end` of an input topic."""
@@ -47,7 +50,7 @@ class OrderLog:
         self.cut = range(start, first)
         """Offsets that were asked for and that retention has removed."""
         self._reached = max(start, first)
-        self._consumer = reader(bootstrap, {topic: self._reached})
+        self._consumer = reader(bootstrap, {topic: self._reached}, _LOOK_MS)
 
     @property
     def reached(self) -> int:
@@ -72,8 +75,8 @@ class OrderLog:
         """Tell whether every record below the stable offset `end` has been returned.
 
         Only transactions write here, one after the other, so what stands right before a stable
-        offset is a transaction's marker. The client says only with its next look, up to 100 ms
-        later, that it has passed that one.
+        offset is a transaction's marker. The client says only with its next look, when the broker
+        has waited in vain for more, that it has passed that one.
         """
         return self._reached >= end - 1
 
@@ -89,7 +92,7 @@ class OrderLog:
     def reopen(self, start: int) -> None:
         """Follow again, from offset `start` on."""
         self._reached = start
-        self._consumer = reader(self._bootstrap, {self.topic: start})
+        self._consumer = reader(self._bootstrap, {self.topic: start}, _LOOK_MS)
 
     def close(self) -> None:
         """Stop following."""

@@ -1,5 +1,6 @@
 """Gaps, percentiles, the table, and the exit that depends on them."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from chaos.campaign import Outcome, Plan
 from chaos.reader import Arrival
 from chaos.report import Source, percentile
 from chaos.site import java_hash
-from chaos.verdict import Strike, Verdict, gap
+from chaos.verdict import Strike, Verdict, _Epochs, gap
 
 PLAN = Plan(("engine", "standby"), 3, 200, "ha", 7, leg=4)
 
@@ -38,6 +39,20 @@ def test_what_comes_later_is_told_apart_from_what_the_fault_did() -> None:
     assert (strike.gap_ms, strike.later_ms) == pytest.approx((3600, 0))
 
 
+def test_a_successor_is_who_commits_in_a_newer_epoch() -> None:
+    order = [
+        json.dumps({"epoch": epoch, "inputs": [["in:1", start, start + 2]]})
+        for start, epoch in ((0, 3), (2, 3), (4, 5), (6, 5))
+    ]
+    outputs = [Arrival(10 + n / 10, "out", n, f"in:1:{n}:0", "") for n in range(8)]
+    killed = Strike("engine", "any", "engine-0", "", 0, struck=10.15, seen=2, ended=10.9)
+    killed.find_successor(outputs, _Epochs(order))
+    assert killed.successor_ms == pytest.approx(250)
+    alone = Strike("standby", "any", "engine-1", "", 0, struck=10.45, seen=2, ended=10.9)
+    alone.find_successor([*outputs, Arrival(10.8, "out", 8, "clock:9", "")], _Epochs(order))
+    assert alone.successor_ms is None
+
+
 def test_percentiles_are_values_that_were_measured() -> None:
     hundred = [float(n) for n in range(1, 101)]
     assert [percentile(hundred, share) for share in (0.5, 0.9, 0.99, 1)] == [50, 90, 99, 100]
@@ -53,7 +68,7 @@ def test_legs_hold_every_fault_in_the_order_of_the_seed() -> None:
 
 def run(**changes: Any) -> dict[str, Any]:
     strikes = [
-        Strike("engine", "any", "engine-0", "", 0, 10, 5, 20, 1, 0, gap_ms, 300)
+        Strike("engine", "any", "engine-0", "", 0, 10, 5, 20, 1, 0, gap_ms, 300, 80)
         for gap_ms in (100.0, 200.0)
     ]
     outcome = Outcome(strikes, minutes=1.5)
@@ -69,15 +84,15 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     report.save(path, [damaged])
     (damaged,) = report.load(path)
     assert len(report.wrong([damaged])) == 1
-    assert {line[0]: line[12] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
+    assert {line[0]: line[13] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
     report.save(path, [run()])
     runs = [*report.load(path), run()]
     lines = {line[0]: line for line in report.rows(runs)}
-    assert lines["engine"][1:7] == ["200", "4", "100", "200", "200", "200"]
-    assert lines["engine"][7:12] == ["300", "10.0", "10.0", "4", "0"]
+    assert lines["engine"][1:8] == ["200", "4", "80", "80", "100", "200", "200"]
+    assert lines["engine"][8:13] == ["300", "10.0", "10.0", "4", "0"]
     assert lines["all"][1:3] == ["-", "4"]
     assert report.wrong(runs) == []
-    assert "| engine | 200 | 4 | 100 |" in report.markdown(runs)
+    assert "| engine | 200 | 4 | 80 |" in report.markdown(runs)
     report.picture(runs, tmp_path / "gaps.png")
     assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
 
@@ -99,7 +114,7 @@ def test_each_damage_is_wrong(kind: str) -> None:
     damaged = run()
     damaged["damage"] = {kind: 2}
     assert len(report.wrong([damaged])) == 1
-    console = Console(width=200)
+    console = Console(width=250)
     with console.capture() as shown:
         console.print(report.table([damaged]))
     assert kind in shown.get()
