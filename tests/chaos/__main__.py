@@ -39,7 +39,7 @@ def main(
     soak: Annotated[float, typer.Option(help="Minutes of full load without faults")] = 0,
     output: Annotated[Path, typer.Option(help="The JSON report")] = ROOT / "build" / "chaos.json",
     merge: Annotated[bool, typer.Option(help="Add to the report that is there")] = False,
-    docs: Annotated[bool, typer.Option(help="Write table and picture to docs/chaos/")] = False,
+    docs: Annotated[bool, typer.Option(help="Add to the report in docs/chaos/")] = False,
     show: Annotated[bool, typer.Option(help="Run nothing; show the report that is there")] = False,
 ) -> None:
     """Break a deployment under load again and again, and say what a reader saw."""
@@ -48,15 +48,17 @@ def main(
         return
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of every killed server
     plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak)
+    if docs:
+        output, merge = DOCS / "results.json", True
     runs = report.load(output) if merge or show else []
     if not show:
         for outcome in _outcomes(plan):
             runs.append(report.run_of(plan, _source(), outcome))
             report.save(output, runs)
-            report.picture(runs, output.with_suffix(".png"))
+    if runs:
+        report.picture(runs, output.with_suffix(".png"))
+        output.with_suffix(".md").write_text(report.markdown(runs))
     _CONSOLE.print(report.table(runs))
-    if docs:
-        _write_docs(runs)
     problems = report.wrong(runs)
     for problem in problems:
         _CONSOLE.print(problem, markup=False, highlight=False)
@@ -132,12 +134,6 @@ def _source() -> report.Source:
     commit = asked.stdout.strip()
     command = f'make chaos CHAOS="{shlex.join(sys.argv[1:])}"'
     return report.Source(command, commit or "unknown", datetime.now(UTC).isoformat("T", "seconds"))
-
-
-def _write_docs(runs: list[dict[str, object]]) -> None:
-    DOCS.mkdir(parents=True, exist_ok=True)
-    (DOCS / "results.md").write_text(report.markdown(runs))
-    report.picture(runs, DOCS / "gaps.png")
 
 
 if __name__ == "__main__":

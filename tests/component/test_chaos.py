@@ -17,7 +17,7 @@ from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = [pytest.mark.component, pytest.mark.timeout(900)]
 
-FAULTS = ("engine-takeover", "broker-coordinator", "cut-zookeeper")
+FAULTS = ("engine-takeover", "broker-coordinator", "cut-zookeeper", "cut-kafka")
 
 
 def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:

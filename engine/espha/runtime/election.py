@@ -58,6 +58,8 @@ class Membership:
         self._leaving = threading.Event()
         self._gave_way = 0
         self.znode: str | None = None
+        self._owner: int | None = None
+        """The session that is known to own it."""
         forever = KazooRetry(max_tries=-1, delay=0.05, backoff=1.5, max_delay=1.0)
         self._client = KazooClient(
             hosts=servers, timeout=self._session_s, connection_retry=forever, command_retry=None
@@ -142,8 +144,7 @@ class Membership:
             return
         if self._leaving.is_set():  # first of all: somebody waits for this place
             self._leave()
-        there = self._client.exists(self._root)
-        children = self._client.get_children(self._root) if there else []
+        children = self._children()
         queue = _standing(children)
         mine = self._own(queue)
         if mine is None:
@@ -157,6 +158,12 @@ class Membership:
         elif not self._client.exists(before, self._changed):
             self._wake.set()
         self._look_at(before)
+
+    def _children(self) -> list[str]:
+        try:
+            return list(self._client.get_children(self._root))
+        except NoNodeError:
+            return []
 
     def _look_at(self, before: str | None) -> None:
         """Watch the supervisor of the znode `before` and no other one."""
@@ -177,13 +184,15 @@ class Membership:
         """Find this session's znode, also one whose creation was never confirmed."""
         session = (self._client.client_id or (None,))[0]
         known = self.znode.rsplit("/", 1)[1] if self.znode else None
-        for child in sorted(queue, key=lambda name: name != known):
+        if known in queue and session == self._owner:  # numbers are never given out twice
+            return known
+        for child in queue:
             try:
                 _, stat = self._client.get(f"{self._root}/{child}")
             except NoNodeError:
                 continue
             if stat.ephemeralOwner == session:
-                self.znode = f"{self._root}/{child}"
+                self.znode, self._owner = f"{self._root}/{child}", session
                 return child
         self.znode = None
         return None

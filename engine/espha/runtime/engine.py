@@ -33,7 +33,7 @@ _BATCH_LIMIT = 5_000
 _REPLAY_RECORDS = 500
 _REPLAY_INPUTS = 20_000
 _WARM_UP_JOBS = 30
-_LOOK_S = 0.02
+_LOOK_S = 0.005
 """How long a standby waits for an order record before it looks whether it is elected."""
 _WAIT_S = 0.5
 """How long the active engine waits for input before it looks at anything else."""
