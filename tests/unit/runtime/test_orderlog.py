@@ -39,7 +39,7 @@ class Broker:
         self.entries: list[Entry] = []
         self.readers = list[dict[str, int]]()
 
-    def reader(self, bootstrap: str, topics: dict[str, int]) -> "Broker":
+    def reader(self, bootstrap: str, topics: dict[str, int], wait_ms: int) -> "Broker":
         """Begin to read."""
         self.readers.append(topics)
         return self
