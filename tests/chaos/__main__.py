@@ -37,6 +37,7 @@ def main(
     seed: Annotated[int | None, typer.Option(help="Repeat a run's choices")] = None,
     leg: Annotated[int, typer.Option(min=1, help="Faults on one deployment")] = 50,
     soak: Annotated[float, typer.Option(help="Minutes of full load without faults")] = 0,
+    warm_up: Annotated[float, typer.Option(help="Seconds of load before the first fault")] = 120,
     output: Annotated[Path, typer.Option(help="The JSON report")] = ROOT / "build" / "chaos.json",
     merge: Annotated[bool, typer.Option(help="Add to the report that is there")] = False,
     docs: Annotated[bool, typer.Option(help="Add to the report in docs/chaos/")] = False,
@@ -47,7 +48,7 @@ def main(
         _list()
         return
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of every killed server
-    plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak)
+    plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak, warm_up)
     if docs:
         output, merge = DOCS / "results.json", True
     runs = report.load(output) if merge or show else []

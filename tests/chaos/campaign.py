@@ -24,6 +24,7 @@ class Plan:
         rate: input rows a second.
         leg: faults on one deployment, before it is judged and a fresh one begins.
         soak_minutes: instead of faults, so long full load.
+        warm_up_s: how long the load runs before the first fault: servers' JVMs compile then.
     """
 
     faults: tuple[str, ...]
@@ -33,6 +34,7 @@ class Plan:
     seed: int
     leg: int = 50
     soak_minutes: float = 0.0
+    warm_up_s: float = 0.0
 
     @property
     def needs(self) -> set[str]:
@@ -69,10 +71,13 @@ def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
         say(f"servers are up in {folder}; seed {plan.seed}")
         legs: Iterable[list[str]] = [[]] if plan.soak_minutes else plan.legs()
         for number, names in enumerate(legs):
-            yield _leg(plan, site, folder / f"leg-{number}", names, say)
+            warm_up_s = 0 if number else plan.warm_up_s
+            yield _leg(plan, site, folder / f"leg-{number}", names, warm_up_s, say)
 
 
-def _leg(plan: Plan, site: Site, folder: Path, names: list[str], say: Say) -> Outcome:
+def _leg(
+    plan: Plan, site: Site, folder: Path, names: list[str], warm_up_s: float, say: Say
+) -> Outcome:
     folder.mkdir()
     chance = Random(f"{plan.seed} {folder.name}")
     trial = Trial(site, folder, plan.model, plan.rate, plan.needs)
@@ -81,6 +86,9 @@ def _leg(plan: Plan, site: Site, folder: Path, names: list[str], say: Say) -> Ou
         with _errors(trial, outcome, say):
             trial.start()
             say(f"{trial.id}: three engines in step, {plan.rate:g} rows a second")
+            if warm_up_s:
+                time.sleep(warm_up_s)
+                trial.wait_in_step(0.0)
             epoch = trial.epoch()
             for number, name in enumerate(names, start=1):
                 epoch = _fault(trial, name, chance, epoch, outcome)
