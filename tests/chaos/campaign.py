@@ -71,13 +71,11 @@ def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
         say(f"servers are up in {folder}; seed {plan.seed}")
         legs: Iterable[list[str]] = [[]] if plan.soak_minutes else plan.legs()
         for number, names in enumerate(legs):
-            warm_up_s = 0 if number else plan.warm_up_s
-            yield _leg(plan, site, folder / f"leg-{number}", names, warm_up_s, say)
+            yield _leg(plan, site, number, names, say)
 
 
-def _leg(
-    plan: Plan, site: Site, folder: Path, names: list[str], warm_up_s: float, say: Say
-) -> Outcome:
+def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Outcome:
+    folder = site.folder / f"leg-{number}"
     folder.mkdir()
     chance = Random(f"{plan.seed} {folder.name}")
     trial = Trial(site, folder, plan.model, plan.rate, plan.needs)
@@ -86,13 +84,13 @@ def _leg(
         with _errors(trial, outcome, say):
             trial.start()
             say(f"{trial.id}: three engines in step, {plan.rate:g} rows a second")
-            if warm_up_s:
-                time.sleep(warm_up_s)
+            if number == 0 and plan.warm_up_s:
+                time.sleep(plan.warm_up_s)
                 trial.wait_in_step(0.0)
             epoch = trial.epoch()
-            for number, name in enumerate(names, start=1):
+            for place, name in enumerate(names, start=1):
                 epoch = _fault(trial, name, chance, epoch, outcome)
-                say(f"[{number}/{len(names)}] {_told(outcome.strikes[-1])}")
+                say(f"[{place}/{len(names)}] {_told(outcome.strikes[-1])}")
             if plan.soak_minutes:
                 _soak(trial, plan.soak_minutes, say)
             outcome.false_failovers = trial.epoch() - epoch
