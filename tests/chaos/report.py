@@ -106,7 +106,7 @@ def rows(runs: list[dict[str, Any]]) -> list[list[str]]:
             lines.append([f"none, {minutes:.0f} min", f"{rate:g}", *filler, str(quiet)])
             lines[-1] += ["-"] * len(DAMAGES)
     total = sum((Counter(run["damage"]) for run in runs), Counter[str]())
-    lines.append(_line("all", None, [each for run in runs for each in run["strikes"]], total))
+    lines.append(_line("together", None, [each for run in runs for each in run["strikes"]], total))
     return lines
 
 

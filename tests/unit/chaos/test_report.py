@@ -84,13 +84,13 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     report.save(path, [damaged])
     (damaged,) = report.load(path)
     assert len(report.wrong([damaged])) == 1
-    assert {line[0]: line[13] for line in report.rows([damaged])} == {"engine": "1", "all": "2"}
+    assert {line[0]: line[13] for line in report.rows([damaged])} == {"engine": "1", "together": "2"}
     report.save(path, [run()])
     runs = [*report.load(path), run()]
     lines = {line[0]: line for line in report.rows(runs)}
     assert lines["engine"][1:8] == ["200", "4", "80", "80", "100", "200", "200"]
     assert lines["engine"][8:13] == ["300", "10.0", "10.0", "4", "0"]
-    assert lines["all"][1:3] == ["-", "4"]
+    assert lines["together"][1:3] == ["-", "4"]
     assert report.wrong(runs) == []
     assert "| engine | 200 | 4 | 80 |" in report.markdown(runs)
     report.picture(runs, tmp_path / "gaps.png")
@@ -105,7 +105,7 @@ def test_each_rate_and_each_soak_has_a_line() -> None:
         ["engine", "10", "2"],
         ["engine", "200", "2"],
         ["none, 2 min", "200", "-"],
-        ["all", "-", "4"],
+        ["together", "-", "4"],
     ]
 
 
