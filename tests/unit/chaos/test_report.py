@@ -84,7 +84,10 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     report.save(path, [damaged])
     (damaged,) = report.load(path)
     assert len(report.wrong([damaged])) == 1
-    assert {line[0]: line[13] for line in report.rows([damaged])} == {"engine": "1", "together": "2"}
+    assert {line[0]: line[13] for line in report.rows([damaged])} == {
+        "engine": "1",
+        "together": "2",
+    }
     report.save(path, [run()])
     runs = [*report.load(path), run()]
     lines = {line[0]: line for line in report.rows(runs)}
