@@ -22,6 +22,8 @@ from support.servers import Kafka, Server, ZooKeeper, free_ports, listens, wait_
 
 ENGINES = ("engine-0", "engine-1", "engine-2")
 _SERVERS = 3
+LOOK_S = 0.2
+"""Looking more often would take the processor from those who are looked at."""
 
 
 class RoutedKafka(Kafka):
@@ -155,7 +157,7 @@ class Site:
 
     def wait_whole(self, timeout: float) -> None:
         """Wait until nothing is left of a fault at the servers."""
-        wait_until(self.whole, timeout, "all servers serve, all replicas in sync", 0.2)
+        wait_until(self.whole, timeout, "all servers serve, all replicas in sync", LOOK_S)
 
     def leader_of(self, topic: str) -> Server:
         """Return the broker that leads a topic."""

@@ -15,7 +15,7 @@ from chaos.here import ENVIRONMENT
 from chaos.load import Load
 from chaos.models import MODELS
 from chaos.reader import Arrival, Reader
-from chaos.site import ENGINES, Pod, Site
+from chaos.site import ENGINES, LOOK_S, Pod, Site
 from espha.model import Project, read_project
 from espha.model.topics import topic_plan
 from espha.runtime.log import CLIENT_TUNING, PARTITION, Offsets, last_record, records_backwards
@@ -27,8 +27,6 @@ from support.servers import JAR_CACHE, wait_until
 LIMIT_S = 150.0
 """Longer than this nothing may take; it is an error of the campaign's subject."""
 _FRESH_MS = 2_000
-_LOOK_S = 0.2
-"""Looking more often would take the processor from those who are looked at."""
 _SNAPSHOT_S = 10
 
 
@@ -97,7 +95,7 @@ class Trial:
             lambda: all(pod.status().get("in_step") for pod in self.pods),
             2 * LIMIT_S,
             "start",
-            _LOOK_S,
+            LOOK_S,
         )
         bootstrap = self.site.kafka.bootstrap
         outputs = list(self.plan.outputs.values())
@@ -139,7 +137,7 @@ class Trial:
             self._watch.unassign()
         self.site.wait_whole(LIMIT_S)
         whole = f"all engines of {self.id} in step, one active"
-        wait_until(self._has_one_active, LIMIT_S, whole, _LOOK_S)
+        wait_until(self._has_one_active, LIMIT_S, whole, LOOK_S)
         reached = max(int(pod.status().get("sequence") or 0) for pod in self.pods)
         wait_until(
             lambda: all(int(pod.status().get("sequence") or 0) >= reached for pod in self.pods),

@@ -24,8 +24,8 @@ class Patience:
         """How long there has been no sign of life."""
 
     def heard(self) -> None:
-        """Note a sign of life. One that comes too late teaches nothing about what is usual."""
-        self._usual = max(self._usual * _FORGETS, 0.0 if self.over else self.silent_s)
+        """Note a sign of life."""
+        self._usual = max(self._usual * _FORGETS, self.silent_s)
         self.silent_s = 0.0
 
     def tick(self) -> None:

@@ -44,7 +44,8 @@ class Reach:
             silent_ms: in ms.
             tick_s: how often `tick` is called.
         """
-        self._patience = Patience(silent_ms / 1000, tick_s)
+        self._silent_s, self._tick_s = silent_ms / 1000, tick_s
+        self._patience = Patience(self._silent_s, tick_s)
         self._stopped = threading.Event()
         for broker in filter(None, map(str.strip, bootstrap.split(","))):
             place = urlsplit(f"//{broker}")
@@ -78,8 +79,13 @@ class Reach:
                     if len(length) < _LENGTH.size:
                         break
                     answers.read(*_LENGTH.unpack(length))
-                    self._patience.heard()
+                    self._heard()
             self._stopped.wait(_ASK_S)
+
+    def _heard(self) -> None:
+        if self._patience.over:  # how long a cut lasted says nothing about what is usual
+            self._patience = Patience(self._silent_s, self._tick_s)
+        self._patience.heard()
 
 
 def others_reach_kafka(peers: str) -> bool:
