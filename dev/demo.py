@@ -29,12 +29,10 @@ FAULTS = "/data/faults.txt"
 MARK = "espha.dev/demo"
 
 # Run inside pods by their own Python: there is no shell in between, and none is needed.
-KILL_CHILD = """
+KILL_ENGINE = """
 import os, pathlib, signal, time
 for entry in pathlib.Path("/proc").glob("[0-9]*"):
-    stat = (entry / "stat").read_text()
-    parent = int(stat.rpartition(")")[2].split()[1])
-    if parent == 1 and b"espha" in (entry / "cmdline").read_bytes():
+    if (entry / "comm").read_text().strip() == "espha-engine":
         now = time.time()
         os.kill(int(entry.name), signal.SIGKILL)
         print(now)
@@ -297,14 +295,14 @@ def delete_active(pod: str) -> float:
 
 
 def kill_process(pod: str) -> float:
-    """Kills the engine process, the supervisor's child; returns the moment.
+    """Kills the engine process; returns the moment.
 
     Raises:
         Failure: the pod has no such process.
     """
-    printed = kubectl("exec", pod, "--", PYTHON, "-c", KILL_CHILD).split()
+    printed = kubectl("exec", pod, "--", PYTHON, "-c", KILL_ENGINE).split()
     if not printed:
-        raise Failure(f"{pod}: the supervisor has no engine process to kill")
+        raise Failure(f"{pod}: there is no engine process to kill")
     return float(printed[0])
 
 

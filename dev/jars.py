@@ -75,10 +75,18 @@ def _spark() -> Path:
 
 
 def _compile(jar: Path, classes: Path) -> None:
-    """Compiles our own few classes against the Spark of the virtual environment."""
+    """Compiles our own few classes against the virtual environment's Spark and Kafka's client."""
     debian.need("javac", "openjdk-17-jdk-headless")
     sources = sorted(JAVA.rglob("*.java"))
-    options = ("--release", "17", "-nowarn", "-cp", f"{_spark()}/jars/*", "-d", classes)
+    options = (
+        "--release",
+        "17",
+        "-nowarn",
+        "-cp",
+        f"{_spark()}/jars/*:{jar.parent}/*",
+        "-d",
+        classes,
+    )
     command.run("javac", *options, *sources)
     command.run("jar", "--create", "--file", jar, "--date", JAR_DATE, "-C", classes, ".")
 

@@ -123,10 +123,17 @@ def supervise(
     """Run a child process, in the election for the active role; serve status over HTTP."""
     import sys
 
+    from espha.runtime.launch import Command, Launcher, Starter
     from espha.runtime.supervisor import supervise as run
 
-    program = child if "/" in child[0] else [sys.executable, "-m", "espha.cli", *child]
-    run(_settings(), program, election)
+    starter: Starter
+    if child == ["engine"]:
+        starter = Launcher([sys.executable, "-m", "espha.runtime.launcher"])
+    elif "/" in child[0]:
+        starter = Command(child)
+    else:
+        starter = Command([sys.executable, "-m", "espha.cli", *child])
+    run(_settings(), starter, election)
 
 
 @app.command()

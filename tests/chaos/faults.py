@@ -102,6 +102,18 @@ def engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+def jvm(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the JVM that the active engine's process uses."""
+    pod = trial.active()
+    pid, mend = pod.jvm(), restarted(pod)
+
+    def strike() -> Stroke:
+        _kill(pid)
+        return Stroke(pod.name, mend)
+
+    return strike
+
+
 def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the active engine's process, and the next one's while it takes over."""
     first, second = trial.active(), trial.standbys()[0]
@@ -367,6 +379,7 @@ def _kill(pid: int) -> None:
 KINDS = {
     "switchover": Kind("active engine asked to hand over", switchover, 1),
     "engine": Kind("engine process killed", engine, 1),
+    "jvm": Kind("JVM of the engine killed", jvm, 1),
     "engine-takeover": Kind("engine killed, successor killed in its take-over", engine_takeover, 2),
     "pair": Kind("active and next engine killed at once", pair, 2),
     "all": Kind("all engines killed at once", every_engine, 1),

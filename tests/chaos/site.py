@@ -64,7 +64,7 @@ class Pod(Replica):
     def signal_engine(self, number: signal.Signals) -> None:
         """Send a signal to the engine with its JVM and workers; none left is no error."""
         with contextlib.suppress(LookupError):
-            for pid in family(self.child()):
+            for pid in family(self.started()):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
 

@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from espha.runtime.launch import PROCESS_NAME
 from support.servers import free_ports
 
 
@@ -63,18 +64,42 @@ class Replica:
         """Tell whether the replica is in one of these states."""
         return self.status().get("state") in states
 
+    def started(self) -> int:
+        """Return the process id of what the supervisor has started: a launcher, or the child.
+
+        Raises:
+            LookupError: there is nothing now.
+        """
+        children = _children(self.process.pid if self.process else 0)
+        if not children:
+            raise LookupError(f"{self.name} has no child")
+        return children[0]
+
     def child(self) -> int:
-        """Return the process id of the supervisor's child.
+        """Return the process id of the supervisor's child; for an engine, its launcher's.
 
         Raises:
             LookupError: there is none now.
         """
-        pid = self.process.pid if self.process else 0
-        listing = Path(f"/proc/{pid}/task/{pid}/children")
-        children = listing.read_text().split() if listing.exists() else []
-        if not children:
-            raise LookupError(f"{self.name} has no child")
-        return int(children[0])
+        started = self.started()
+        if b"espha.runtime.launcher" not in Path(f"/proc/{started}/cmdline").read_bytes():
+            return started
+        return self._launched(PROCESS_NAME)
+
+    def jvm(self) -> int:
+        """Return the process id of an engine's JVM.
+
+        Raises:
+            LookupError: there is none now.
+        """
+        return self._launched("java")
+
+    def _launched(self, name: str) -> int:
+        for pid in _children(self.started()):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text().strip() == name:
+                    return pid
+        raise LookupError(f"{self.name} has no process {name}")
 
     def kill_child(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the child."""
@@ -93,6 +118,11 @@ class Replica:
         self.kill()
         if self.process is not None:
             self.process.wait()
+
+
+def _children(pid: int) -> list[int]:
+    listing = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(each) for each in listing.read_text().split()] if listing.exists() else []
 
 
 def active_of(replicas: list[Replica]) -> list[Replica]:

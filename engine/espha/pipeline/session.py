@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_ROWS
@@ -35,7 +37,12 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
+    # Each worker begins as one that has imported everything, and has seen nothing.
+    "spark.python.daemon.module": "espha.pipeline.daemon",
+    "spark.python.worker.reuse": "false",
 }
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+"""PySpark connects to the JVM behind this port, where it is set."""
 _JAVA: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss2m")
 """Small batches run best on quickly compiled code."""
 
@@ -46,20 +53,75 @@ def archive_beside(jars: Path) -> Path:
 
 
 def open_session(master: str, jars: Path, *, write_archive: bool = False) -> SparkSession:
-    """Start the JVM and a session.
+    """Open a session: on the JVM that runs already (`start_jvm`), or on a new one.
 
     Args:
         master: Spark's master.
         jars: the directory with the engine's jars.
         write_archive: let the JVM write an archive of its classes when it ends.
     """
+    conf = _conf(master, jars, write_archive=write_archive)
+    held = None
+    if _GATEWAY_PORT in os.environ:
+        SparkContext._ensure_initialized()
+        jvm: Any = SparkContext._jvm
+        held = jvm.JavaSparkContext.fromSparkContext(
+            jvm.org.apache.spark.SparkContext.getOrCreate()
+        )
+    session = SparkSession(SparkContext(conf=conf, jsc=held))
+    session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+def start_jvm(master: str, jars: Path) -> "Jvm":
+    """Start a JVM, with Spark in it, for sessions of processes that are forked from this one.
+
+    Raises:
+        pyspark.errors.PySparkRuntimeError: it ended at once; what it said stands in the log.
+    """
+    conf = _conf(master, jars)
+    gateway = launch_gateway(conf)
+    wanted = gateway.jvm.SparkConf()
+    for key, value in conf.getAll():
+        wanted.set(key, value)
+    gateway.jvm.org.apache.spark.SparkContext.getOrCreate(wanted)
+    parameters = gateway.gateway_parameters
+    os.environ[_GATEWAY_PORT] = str(parameters.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = parameters.auth_token
+    return Jvm(gateway)
+
+
+class Jvm:
+    """A JVM that outlives the processes that use it."""
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+        self.pid: int = gateway.proc.pid
+
+    def clear(self) -> None:
+        """End what a dead process has begun here, and left.
+
+        Raises:
+            py4j.protocol.Py4JError: it does not end, or the JVM does not answer.
+        """
+        jvm = self._gateway.jvm
+        jvm.dev.espha.Fence.end()
+        # Spark would tell, with a stack trace, that it cannot bring its counters to the dead.
+        logs = jvm.org.apache.logging.log4j.core.config.Configurator
+        scheduler = "org.apache.spark.scheduler.DAGScheduler"
+        logs.setLevel(scheduler, jvm.org.apache.logging.log4j.Level.OFF)
+        jvm.dev.espha.BatchStream.end()
+        logs.setLevel(scheduler, jvm.org.apache.logging.log4j.Level.WARN)
+
+    def let_go(self) -> None:
+        """Hold it alive no longer; for a forked process, whose end it shall not wait for."""
+        self._gateway.proc.stdin.close()
+
+
+def _conf(master: str, jars: Path, *, write_archive: bool = False) -> SparkConf:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers must be of this very Python
-    builder = SparkSession.builder.master(master).appName("espha")
-    for key, value in _SETTINGS.items():
-        builder = builder.config(key, value)
     names = [*jars.glob("kafka-clients-*.jar"), *jars.glob("espha-*.jar")]
-    builder = builder.config("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))
     archive = archive_beside(jars)
     if write_archive:
         java = (*_JAVA, f"-XX:ArchiveClassesAtExit={archive}")
@@ -67,14 +129,18 @@ def open_session(master: str, jars: Path, *, write_archive: bool = False) -> Spa
         java = (*_JAVA, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off")
     else:
         java = _JAVA
-    builder = builder.config("spark.driver.extraJavaOptions", " ".join(java))
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("WARN")
-    return session
+    return (
+        SparkConf(loadDefaults=False)
+        .setMaster(master)
+        .setAppName("espha")
+        .setAll(list(_SETTINGS.items()))
+        .set("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))
+        .set("spark.driver.extraJavaOptions", " ".join(java))
+    )
 
 
 class FastFence:
-    """Fences a transactional id through Java's Admin client, in milliseconds.
+    """Fences a transactional id through Java's Admin client, in milliseconds; see engine/java.
 
     librdkafka pauses for 500 ms after each answer «still aborting»; the Admin client asks again
     after 5 ms. Where kafka-clients is not on the JVM's class path, `fence` does nothing, and the
@@ -82,11 +148,11 @@ class FastFence:
     """
 
     def __init__(self, session: SparkSession, bootstrap: str) -> None:
-        self._jvm: Any = session._jvm
-        self._admin: Any = None
-        if not hasattr(self._jvm.org.apache.kafka.clients.admin.Admin, "create"):
+        jvm: Any = session._jvm
+        self._fence: Any = None
+        if not hasattr(jvm.org.apache.kafka.clients.admin.Admin, "create"):
             return
-        properties = self._jvm.java.util.Properties()
+        properties = jvm.java.util.Properties()
         for key, value in {
             "bootstrap.servers": bootstrap,
             "retry.backoff.ms": "5",
@@ -97,8 +163,8 @@ class FastFence:
             "default.api.timeout.ms": "20000",
         }.items():
             properties.setProperty(key, value)
-        self._admin = self._jvm.org.apache.kafka.clients.admin.Admin.create(properties)
-        self._admin.describeCluster().clusterId().get()  # connects now, not in a take-over
+        self._fence = jvm.dev.espha.Fence
+        self._fence.open(properties)
 
     def fence(self, transactional_id: str) -> None:
         """Abort the id's open transaction and shut out its holder.
@@ -106,6 +172,5 @@ class FastFence:
         Raises:
             py4j.protocol.Py4JJavaError: the brokers did not answer.
         """
-        if self._admin is not None:
-            ids = self._jvm.java.util.Collections.singletonList(transactional_id)
-            self._admin.fenceProducers(ids).all().get()
+        if self._fence is not None:
+            self._fence.fence(transactional_id)

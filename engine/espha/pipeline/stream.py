@@ -72,7 +72,7 @@ class Stream:
                 "espha's own jar is not on Spark's class path; ESPHA_JARS must name its directory"
             )
         rows = session.read.format(_SOURCE).load()
-        self._stream: Any = jvm.dev.espha.BatchStream(query(rows)._jdf)
+        self._stream: Any = jvm.dev.espha.BatchStream.open(query(rows)._jdf)
         self._ahead = _ROW.pack(0, PAD, 0)
 
     def call(self, asked: Iterable[Asked]) -> Iterator[Answered]:
@@ -86,7 +86,7 @@ class Stream:
 
     def close(self) -> None:
         """End the query."""
-        self._stream.close()
+        self._stream.end()
 
 
 def _pages(asked: Iterable[Asked]) -> bytearray:

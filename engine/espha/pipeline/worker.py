@@ -58,7 +58,6 @@ def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator
     """Return the function for `mapInArrow`; `schema` is that of its output."""
 
     def run(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _spare_pandas()
         worker = _Worker(model, schema)
         for page in pages:
             yield worker.process(page)
@@ -76,7 +75,7 @@ class _NoPandas:
             raise ModuleNotFoundError(name)
 
 
-def _spare_pandas() -> None:
+def spare_pandas() -> None:
     """Keep pyarrow from importing pandas when it makes its first array.
 
     It would take more than a second of processor time, half of a worker's start, and 60 MB, to ask

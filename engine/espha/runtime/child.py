@@ -3,42 +3,36 @@
 import contextlib
 import json
 import os
-import signal
-import subprocess
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from espha.runtime.control import STATUS_FD_VARIABLE
+from espha.runtime.launch import Starter
 
 Status = dict[str, Any]
 
 
 class Child:
-    """Runs `command`; calls `on_status` for each status line and `on_exit` once at its end.
+    """Has `starter` start a child; calls `on_status` for each status line, `on_exit` at its end.
 
-    Both are called from threads of this object. Start it from the main thread: the child asks
+    Both are called from threads of this object. Make it in the main thread: what it starts asks
     the kernel to be killed when the thread that started it ends.
     """
 
     def __init__(
         self,
-        command: list[str],
+        starter: Starter,
         on_status: Callable[[Status], None],
         on_exit: Callable[[int], None],
     ) -> None:
         self._telling = threading.Lock()
-        read_end, write_end = os.pipe()
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            pass_fds=(write_end,),
-            env={**os.environ, STATUS_FD_VARIABLE: str(write_end)},
-            start_new_session=True,
-        )
-        os.close(write_end)
-        self.pid = self._process.pid
-        threading.Thread(target=self._listen, args=(read_end, on_status), daemon=True).start()
+        stdin, told = os.pipe()
+        status, reported = os.pipe()
+        self._stdin = os.fdopen(told, "wb", buffering=0)
+        self._process = starter.start(stdin, reported)
+        os.close(stdin)
+        os.close(reported)
+        threading.Thread(target=self._listen, args=(status, on_status), daemon=True).start()
         threading.Thread(target=self._wait, args=(on_exit,), daemon=True).start()
 
     def make_active(self) -> None:
@@ -54,16 +48,12 @@ class Child:
         self._tell({"snapshot": True})
 
     def _tell(self, what: dict[str, Any]) -> None:
-        stdin = self._process.stdin
-        if stdin is not None:
-            with contextlib.suppress(BrokenPipeError, ValueError), self._telling:
-                stdin.write(json.dumps(what).encode() + b"\n")
-                stdin.flush()
+        with contextlib.suppress(BrokenPipeError, ValueError), self._telling:
+            self._stdin.write(json.dumps(what).encode() + b"\n")
 
     def kill(self) -> None:
-        """End the child and its process group at once; safe at any moment by the protocol."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """End the child at once; safe at any moment by the protocol."""
+        self._process.kill()
 
     def _listen(self, read_end: int, on_status: Callable[[Status], None]) -> None:
         with os.fdopen(read_end, "rb") as lines:
@@ -73,10 +63,12 @@ class Child:
 
     def _wait(self, on_exit: Callable[[int], None]) -> None:
         on_exit(self._process.wait())
-        self.kill()  # what the child left behind: a JVM, Spark's Python workers
+        self.kill()  # what the child left behind
+        with self._telling:
+            self._stdin.close()
 
 
-def reap_orphans(child: int) -> None:
+def reap_orphans(child: int | None) -> None:
     """Collect ended processes that a container hands to process 1; never the child itself."""
     with contextlib.suppress(ChildProcessError):
         while True:

@@ -12,6 +12,13 @@ _HEARTBEAT_S = 0.1
 _PR_SET_PDEATHSIG = 1
 EXIT_ORPHANED = 75
 """Exit code of a child whose supervisor is gone."""
+EXIT_UNKNOWN = 3
+"""Exit code of an engine that does not know why it fails: nothing that it used is used again."""
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Control:
@@ -32,7 +39,7 @@ class Control:
             self._active.set()
             return
         os.set_blocking(self._fd, False)
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        die_with_parent()
         threading.Thread(target=self._read_roles, name="control", daemon=True).start()
         threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True).start()
 

@@ -1,6 +1,7 @@
 """Puts an engine process together from its environment, and ends it with a sentence."""
 
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -9,10 +10,10 @@ import structlog
 from espha.model import ModelError, read_project
 from espha.model.topics import topic_plan
 from espha.pipeline.codec import CodecError
-from espha.pipeline.job import BatchJob, StateLostError
+from espha.pipeline.job import BatchJob
 from espha.pipeline.session import FastFence, open_session
 from espha.runtime.acknowledged import acknowledgements
-from espha.runtime.control import Control
+from espha.runtime.control import EXIT_UNKNOWN, Control
 from espha.runtime.engine import RUNTIME, Diverged, Engine
 from espha.runtime.inputs import Inputs
 from espha.runtime.keeper import Keeper
@@ -23,11 +24,16 @@ from espha.runtime.settings import Settings
 from espha.runtime.snapshots import Snapshot
 from espha.runtime.writer import FencedWriter, WriterFailed
 
+_SPARK_S = 120
+"""How long Spark may take to start, before this process is ended by SIGALRM."""
 _LOG = structlog.get_logger()
 
 
 def run_engine(settings: Settings) -> NoReturn:
-    """Run an engine in this process until something ends it; exits with 1 or 2 (bad model)."""
+    """Run an engine in this process until something ends it.
+
+    It exits with 1, with 2 (bad model), or with 3 (Spark may be to blame).
+    """
     control = Control()
     control.report("starting", False)
     past = Past(settings)
@@ -42,12 +48,12 @@ def run_engine(settings: Settings) -> NoReturn:
         _give_up(control, "diverged", str(error), 1, **past.ledger.facts())
     except LogError as error:
         _give_up(control, "failed", f"{error}{past.passed_over()}", 1)
-    except (WriterFailed, StateLostError) as error:
+    except WriterFailed as error:
         _give_up(control, "failed", f"{type(error).__name__}: {error}", 1)
     except Exception as error:
         # A bug, or a Spark failure: the traceback goes to the log, the sentence to the status.
         _LOG.exception("engine failed")
-        _give_up(control, "failed", f"{type(error).__name__}: {error}"[:500], 1)
+        _give_up(control, "failed", f"{type(error).__name__}: {error}"[:500], EXIT_UNKNOWN)
     raise AssertionError("an engine runs until something ends it")
 
 
@@ -60,8 +66,10 @@ def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
     xml = settings.model.read_text(encoding="utf-8")
     project = read_project(xml, settings.model.name)
     plan = topic_plan(project, settings.prefix, settings.deployment)
+    signal.alarm(_SPARK_S)
     session = open_session(settings.spark_master, settings.jars)
     job = BatchJob(session, xml, project, plan)
+    signal.alarm(0)
     wanted = needs(settings.bootstrap, project, plan)
     begin = past.restore(job, wanted)
     mark = begin.header if begin else None

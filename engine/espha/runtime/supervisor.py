@@ -21,6 +21,7 @@ import structlog
 
 from espha.runtime.child import Child, Status, reap_orphans
 from espha.runtime.election import Membership
+from espha.runtime.launch import Starter
 from espha.runtime.patience import Patience
 from espha.runtime.reach import ANSWERED, Reach, others_reach_kafka
 from espha.runtime.settings import Settings
@@ -29,11 +30,12 @@ from espha.runtime.statusserver import serve_status
 from espha.runtime.switchover import Answer, HandOver
 from espha.runtime.watch import Beacon
 
-_FIRST_PAUSE_S = 1.0
-"""Starting a JVM takes both cores of a small machine, which the successor needs just then."""
+_FIRST_PAUSE_S = 0.3
+"""The successor needs the processor just then."""
 _LONGEST_PAUSE_S = 30.0
-_HEALTHY_AFTER_S = 60.0
-_FIRST_WORD_S = 60.0
+_HEALTHY_AFTER_S = 5.0
+"""A child that has been in step for so long does not crash in a loop."""
+_FIRST_WORD_S = 120.0
 _TICK_S = 0.1
 _SILENT_S = 10.0
 """A child reports ten times a second; one that is silent for so long is frozen, and is killed.
@@ -47,12 +49,13 @@ _LOG = structlog.get_logger()
 class Supervisor:
     """Keeps one child running and, unless `election` is False, in the election."""
 
-    def __init__(self, settings: Settings, command: list[str], election: bool = True) -> None:
+    def __init__(self, settings: Settings, starter: Starter, election: bool = True) -> None:
         self._settings = settings
-        self._command = command
+        self._starter = starter
         self._election = election
         self._stop = threading.Event()
         self._child_ended = threading.Event()
+        self._code = 0
         self._restarts = 0
         self._status: Status = {}
         self._message = ""
@@ -60,6 +63,7 @@ class Supervisor:
         self._member: Membership | None = None
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
+        self._in_step_since: float | None = None
         self._patience = self._patient()
         self._reach: Reach | None = None
 
@@ -80,9 +84,10 @@ class Supervisor:
             self._reach = Reach(self._settings.bootstrap, self._settings.silent_ms, _TICK_S)
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
-            started = time.monotonic()
             self._live()
-            if time.monotonic() - started > _HEALTHY_AFTER_S:
+            if self._in_step_since is None and self._code < 0:
+                self._starter.distrust()
+            elif self._in_step_since and time.monotonic() - self._in_step_since > _HEALTHY_AFTER_S:
                 pause = _FIRST_PAUSE_S
             if self._stop.wait(pause):
                 break
@@ -90,6 +95,7 @@ class Supervisor:
             self._restarts += 1
         if self._reach:
             self._reach.stop()
+        self._starter.stop()
         server.shutdown()
         return 0
 
@@ -119,6 +125,7 @@ class Supervisor:
         self._status = {}
         self._patience = self._patient()
         self._hand_over = None
+        self._in_step_since = None
         self._child_ended.clear()
         beacon = Beacon(self._settings.http_host) if self._election else None
         if beacon:
@@ -132,7 +139,7 @@ class Supervisor:
                 silent_ms=self._settings.silent_ms,
             )
         try:
-            self._child = Child(self._command, self._heard, self._exited)
+            self._child = Child(self._starter, self._heard, self._exited)
             if self._member:
                 self._hand_over = HandOver(self._settings.name, self._member, self._child)
             self._watch_over(self._child)
@@ -148,7 +155,7 @@ class Supervisor:
     def _watch_over(self, child: Child) -> None:
         """Wait for the child's end; bring it about when the child is frozen or cut off."""
         while not self._child_ended.wait(_TICK_S):
-            reap_orphans(child.pid)
+            reap_orphans(self._starter.pid)
             self._patience.tick()
             if self._reach:
                 self._reach.tick()
@@ -179,6 +186,7 @@ class Supervisor:
     def _heard(self, status: Status) -> None:
         if status.get("in_step") and not self._status.get("in_step"):  # its start is no measure
             self._patience = self._patient()
+            self._in_step_since = time.monotonic()
         self._status = status
         self._patience.heard()
         if status.get("message"):
@@ -209,6 +217,7 @@ class Supervisor:
             self._child.make_active()
 
     def _exited(self, code: int) -> None:
+        self._code = code
         self._child_ended.set()
         _LOG.warning("child ended", code=code, restarts=self._restarts)
 
@@ -218,6 +227,6 @@ class Supervisor:
             self._child.kill()
 
 
-def supervise(settings: Settings, command: list[str], election: bool = True) -> None:
+def supervise(settings: Settings, starter: Starter, election: bool = True) -> None:
     """Run a supervisor as this process, and exit with its code."""
-    sys.exit(Supervisor(settings, command, election).run())
+    sys.exit(Supervisor(settings, starter, election).run())

@@ -39,9 +39,14 @@ public final class BatchSource implements TableProvider {
 
   private static final BlockingQueue<byte[]> WAITING = new ArrayBlockingQueue<>(1);
 
-  /** Appends rows to the table; no bytes at all end it. */
+  /** Appends rows to the table. */
   static void put(byte[] encoded) throws InterruptedException {
     WAITING.put(encoded);
+  }
+
+  /** Ends the table, unless rows wait that nobody has read. */
+  static void end() {
+    WAITING.offer(new byte[0]);
   }
 
   /** Forgets rows that nobody has read. */

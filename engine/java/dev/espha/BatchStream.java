@@ -9,6 +9,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.apache.spark.api.java.JavaFutureAction;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.sql.Dataset;
@@ -31,14 +32,45 @@ public final class BatchStream {
 
   private static final BlockingQueue<byte[]> ANSWERS = new ArrayBlockingQueue<>(1);
   private static final long LOOK_MS = 200;
+  private static final long END_MS = 10_000;
+
+  private static BatchStream current;
 
   private final JavaFutureAction<Void> job;
 
-  /** Starts the job; there can be one at a time. */
-  public BatchStream(Dataset<Row> query) {
+  private BatchStream(Dataset<Row> query) {
+    job = query.toJavaRDD().foreachPartitionAsync(new Collect());
+  }
+
+  /**
+   * Starts the job; there is one at a time, and this ends the one before.
+   *
+   * @throws TimeoutException the one before does not end
+   */
+  public static synchronized BatchStream open(Dataset<Row> query)
+      throws InterruptedException, TimeoutException {
+    end();
+    current = new BatchStream(query);
+    return current;
+  }
+
+  /**
+   * Ends the job, if there is one, whatever it is doing and whoever has begun it.
+   *
+   * @throws TimeoutException it does not end
+   */
+  public static synchronized void end() throws InterruptedException, TimeoutException {
+    long limit = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(END_MS);
+    while (current != null && !current.job.isDone()) {
+      if (System.nanoTime() > limit) {
+        throw new TimeoutException("the job does not end");
+      }
+      BatchSource.end();
+      ANSWERS.poll(1, TimeUnit.MILLISECONDS);
+    }
+    current = null;
     BatchSource.clear();
     ANSWERS.clear();
-    job = query.toJavaRDD().foreachPartitionAsync(new Collect());
   }
 
   /**
@@ -57,18 +89,6 @@ public final class BatchStream {
       }
     }
     return answer;
-  }
-
-  /**
-   * Ends the job; returns when its place is free.
-   *
-   * @throws ExecutionException the job had failed before
-   */
-  public void close() throws InterruptedException, ExecutionException {
-    if (!job.isDone()) {
-      BatchSource.put(new byte[0]);
-    }
-    job.get();
   }
 
   private static final class Collect implements VoidFunction<Iterator<Row>> {

@@ -1,0 +1,132 @@
+"""An engine's process, its launcher and the JVM: which of them dies with which, and what stays."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.site import family
+from support.deployment import Deployment
+from support.replicas import Replica
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+SOURCE, OUTPUT = "cq/memory", "cq/outbound"
+BACK_S = 180
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    kafka: Kafka, zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployment]:
+    """One engine that all tests here kill in turn; each leaves it in step."""
+    made = Deployment(kafka, zookeeper, tmp_path_factory.mktemp("launcher"))
+    try:
+        made.start(1)
+        yield made
+    finally:
+        made.stop()
+
+
+def strike(deployment: Deployment, pid: int, number: signal.Signals = signal.SIGKILL) -> Replica:
+    """Send a signal to a process of the engine; wait until the engine is back, and publishes."""
+    engine = deployment.engines[0]
+    before = engine.status()["restarts"]
+    os.kill(pid, number)
+    back = lambda: engine.status().get("restarts", 0) > before and engine.is_in("active")  # noqa: E731
+    wait_until(back, BACK_S, "the engine is back")
+    publish_one(deployment)
+    return engine
+
+
+def publish_one(deployment: Deployment) -> None:
+    """Send one row through the engine."""
+    have = len(deployment.lines(OUTPUT))
+    deployment.publish(SOURCE, [f"I,N,,{have},1,2,3"])
+    wait_until(lambda: len(deployment.lines(OUTPUT)) == have + 1, 30, "one more output")
+
+
+def test_a_killed_engine_process_comes_back_on_the_same_jvm(deployment: Deployment) -> None:
+    engine = deployment.engines[0]
+    publish_one(deployment)
+    launcher, jvm, process = engine.started(), engine.jvm(), engine.child()
+    for _ in range(3):
+        strike(deployment, engine.child())
+    assert (engine.started(), engine.jvm()) == (launcher, jvm)
+    assert engine.child() != process
+    assert not Path(f"/proc/{process}").exists()
+    states = [line.split(",")[-1] for line in deployment.lines(OUTPUT)]
+    assert states == ["0.000000", "1.000000", "3.000000", "6.000000"], "the state came along"
+
+
+def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deployment) -> None:
+    """One worker, and one connection for fences, however many engine processes there were."""
+    engine = deployment.engines[0]
+
+    def workers() -> int:
+        _, *forked = [
+            pid for pid in family(engine.jvm()) if b"-m\0espha.pipeline.daemon" in cmdline(pid)
+        ]
+        return len(forked)
+
+    def admins() -> int:
+        tasks = Path(f"/proc/{engine.jvm()}/task").iterdir()
+        return sum("admin" in (task / "comm").read_text() for task in tasks)
+
+    strike(deployment, engine.child())
+    wait_until(lambda: workers() == 1, 10, "one worker")
+    assert admins() == 1
+
+
+def test_a_killed_jvm_takes_the_engine_process_along(deployment: Deployment) -> None:
+    engine = deployment.engines[0]
+    launcher, jvm, process = engine.started(), engine.jvm(), engine.child()
+    strike(deployment, jvm)
+    assert engine.jvm() != jvm
+    assert engine.started() != launcher
+    assert not Path(f"/proc/{process}").exists()
+
+
+def test_a_killed_launcher_takes_everything_along(deployment: Deployment) -> None:
+    engine = deployment.engines[0]
+    jvm, process = engine.jvm(), engine.child()
+    strike(deployment, engine.started())
+    assert engine.jvm() != jvm
+    wait_until(lambda: not alive(process) and not alive(jvm), 10, "no old process is left")
+
+
+def test_a_frozen_launcher_is_given_up(deployment: Deployment) -> None:
+    """Its engine process's end is seen all the same; it itself is replaced."""
+    engine = deployment.engines[0]
+    launcher, jvm = engine.started(), engine.jvm()
+    os.kill(launcher, signal.SIGSTOP)
+    strike(deployment, engine.child())
+    assert engine.started() != launcher
+    assert engine.jvm() != jvm
+
+
+def test_a_killed_supervisor_leaves_nothing_behind(deployment: Deployment) -> None:
+    engine = deployment.engines[0]
+    assert engine.process is not None
+    everything = family(engine.process.pid)
+    engine.kill()
+    engine.process.wait()
+    wait_until(lambda: not any(map(alive, everything)), 10, "no process is left")
+    engine.start()
+    deployment.wait_in_step()
+
+
+def cmdline(pid: int) -> bytes:
+    """Return the command of a process; nothing when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def alive(pid: int) -> bool:
+    """Tell whether there is such a process, and it is not only waiting to be collected."""
+    return bool(cmdline(pid))
