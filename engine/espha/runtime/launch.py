@@ -121,8 +121,7 @@ class Launcher:
         if self._running:
             process, talk = self._running
             self._running = None
-            process.kill()
-            process.wait()
+            process.end()
             talk.close()
 
 
@@ -155,6 +154,10 @@ class _Group:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
+    def end(self) -> None:
+        self.kill()
+        self.wait()
+
 
 class _Forked:
     """A process that a launcher has forked, or is about to."""
@@ -173,7 +176,7 @@ class _Forked:
         except (OSError, ValueError):  # it has ended
             pass
         if self._pid is None:
-            self._launcher.kill()
+            self._launcher.end()
             return _KILLED
         with contextlib.suppress(ProcessLookupError):  # it has ended, and was collected
             _wait_for_end(self._pid)

@@ -23,11 +23,14 @@ public final class Fence {
    *
    * @throws ExecutionException the brokers do not answer
    */
-  public static synchronized void open(Properties properties)
-      throws InterruptedException, ExecutionException {
+  public static void open(Properties properties) throws InterruptedException, ExecutionException {
+    renewed(properties).describeCluster().clusterId().get();
+  }
+
+  private static synchronized Admin renewed(Properties properties) {
     end();
     admin = Admin.create(properties);
-    admin.describeCluster().clusterId().get();
+    return admin;
   }
 
   /**
