@@ -40,6 +40,9 @@ def main(
     warm_up: Annotated[float, typer.Option(help="Seconds of load before the first fault")] = 120,
     output: Annotated[Path, typer.Option(help="The JSON report")] = ROOT / "build" / "chaos.json",
     merge: Annotated[bool, typer.Option(help="Add to the report that is there")] = False,
+    fill: Annotated[
+        bool, typer.Option(help="Strike only as often as the report falls short of --count")
+    ] = False,
     docs: Annotated[bool, typer.Option(help="Add to the report in docs/chaos/")] = False,
     show: Annotated[bool, typer.Option(help="Run nothing; show the report that is there")] = False,
 ) -> None:
@@ -48,10 +51,11 @@ def main(
         _list()
         return
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of every killed server
-    plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak, warm_up)
     if docs:
-        output, merge = DOCS / "results.json", True
-    runs = report.load(output) if merge or show else []
+        output = DOCS / "results.json"
+    runs = report.load(output) if merge or docs or fill or show else []
+    had = report.counts(runs) if fill else {}
+    plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak, warm_up, had)
     if not show:
         for outcome in _outcomes(plan):
             runs.append(report.run_of(plan, _source(), outcome))

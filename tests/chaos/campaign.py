@@ -1,7 +1,7 @@
 """Runs a campaign: trials of at most so many faults, each judged before the next begins."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ class Plan:
         leg: faults on one deployment, before it is judged and a fresh one begins.
         soak_minutes: instead of faults, so long full load.
         warm_up_s: how long the load runs before the first fault: servers' JVMs compile then.
+        had: how often each kind has struck before; so much less often it strikes now.
     """
 
     faults: tuple[str, ...]
@@ -35,6 +36,7 @@ class Plan:
     leg: int = 50
     soak_minutes: float = 0.0
     warm_up_s: float = 0.0
+    had: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def needs(self) -> set[str]:
@@ -43,7 +45,7 @@ class Plan:
 
     def legs(self) -> Iterator[list[str]]:
         """Yield the kinds of the faults of each trial."""
-        names = [name for name in self.faults for _ in range(self.count)]
+        names = [name for name in self.faults for _ in range(self.count - self.had.get(name, 0))]
         Random(self.seed).shuffle(names)
         for start in range(0, len(names), self.leg):
             yield names[start : start + self.leg]

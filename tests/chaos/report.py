@@ -78,6 +78,11 @@ def save(path: Path, runs: list[dict[str, Any]]) -> None:
     fresh.replace(path)
 
 
+def counts(runs: list[dict[str, Any]]) -> Counter[str]:
+    """Return how often each kind has struck, in runs that came to their end."""
+    return Counter(strike["name"] for run in runs if not run["error"] for strike in run["strikes"])
+
+
 def wrong(runs: list[dict[str, Any]]) -> list[str]:
     """Return a sentence for each thing that must not be; empty when all is well."""
     found = []

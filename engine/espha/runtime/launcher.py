@@ -101,7 +101,10 @@ class _Launcher:
         return stdin, status
 
     def _say(self, what: dict[str, int]) -> None:
-        self._talk.send(json.dumps(what).encode())
+        try:
+            self._talk.send(json.dumps(what).encode())
+        except OSError:
+            self._end("the supervisor has ended")
 
     def _clear(self) -> None:
         signal.alarm(_CLEAR_S)  # ends this process

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,13 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     assert "| engine | 200 | 4 | 80 |" in report.markdown(runs)
     report.picture(runs, tmp_path / "gaps.png")
     assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_a_report_holds_is_not_struck_again() -> None:
+    had = report.counts([run(), run(error="broke off")])
+    assert had == {"engine": 2}
+    rest = [name for leg in replace(PLAN, had=had).legs() for name in leg]
+    assert sorted(rest) == ["engine", "standby", "standby", "standby"]
 
 
 def test_each_rate_and_each_soak_has_a_line() -> None:
