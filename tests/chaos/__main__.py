@@ -23,20 +23,24 @@ from chaos.here import ROOT
 from chaos.models import MODELS
 
 DOCS = ROOT / "docs" / "chaos"
+_USUAL = "engine,supervisor,pod"
 _CONSOLE = Console(soft_wrap=True) if sys.stdout.isatty() else Console(width=160, soft_wrap=True)
 
 
 def main(
     *,
     faults: Annotated[
-        str, typer.Option(help="Kinds, with commas; `all`; `list` names them")
-    ] = "engine,supervisor,pod",
+        str | None,
+        typer.Option(help=f"Kinds, with commas; `all`; `list` names them; by default {_USUAL}"),
+    ] = None,
     count: Annotated[int, typer.Option(min=1, help="Faults of each kind")] = 5,
     rate: Annotated[float, typer.Option(min=1, help="Input rows a second")] = 200,
     model: Annotated[str, typer.Option(help=", ".join(MODELS))] = "ha",
     seed: Annotated[int | None, typer.Option(help="Repeat a run's choices")] = None,
     leg: Annotated[int, typer.Option(min=1, help="Faults on one deployment")] = 50,
-    soak: Annotated[float, typer.Option(help="Minutes of full load without faults")] = 0,
+    soak: Annotated[
+        float, typer.Option(help="Minutes of load before the faults; by default then none follow")
+    ] = 0,
     warm_up: Annotated[float, typer.Option(help="Seconds of load before the first fault")] = 120,
     output: Annotated[Path, typer.Option(help="The JSON report")] = ROOT / "build" / "chaos.json",
     merge: Annotated[bool, typer.Option(help="Add to the report that is there")] = False,
@@ -55,7 +59,9 @@ def main(
         output = DOCS / "results.json"
     runs = report.load(output) if merge or docs or fill or show else []
     had = report.counts(runs) if fill else {}
-    plan = Plan(_kinds(faults), count, rate, _model(model), _seed(seed), leg, soak, warm_up, had)
+    plan = Plan(
+        _kinds(faults, soak), count, rate, _model(model), _seed(seed), leg, soak, warm_up, had
+    )
     if not show:
         for outcome in _outcomes(plan):
             runs.append(report.run_of(plan, _source(), outcome))
@@ -76,7 +82,9 @@ def _list() -> None:
         _CONSOLE.print(f"{name:20} {kind.text}{f' ({lack})' if lack else ''}", highlight=False)
 
 
-def _kinds(text: str) -> tuple[str, ...]:
+def _kinds(text: str | None, soak: float) -> tuple[str, ...]:
+    if text is None:
+        return () if soak else tuple(_USUAL.split(","))
     if text == "all":
         return tuple(name for name, kind in KINDS.items() if not _lacks(kind.needs))
     names = tuple(text.split(","))

@@ -1,7 +1,7 @@
 """Runs a campaign: trials of at most so many faults, each judged before the next begins."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ class Plan:
         faults: kinds, each of which strikes `count` times, in random order.
         rate: input rows a second.
         leg: faults on one deployment, before it is judged and a fresh one begins.
-        soak_minutes: instead of faults, so long full load.
+        soak_minutes: so long full load before the first fault; each take-over in it is false.
         warm_up_s: how long the load runs before the first fault: servers' JVMs compile then.
         had: how often each kind has struck before; so much less often it strikes now.
     """
@@ -47,7 +47,7 @@ class Plan:
         """Yield the kinds of the faults of each trial."""
         names = [name for name in self.faults for _ in range(self.count - self.had.get(name, 0))]
         Random(self.seed).shuffle(names)
-        for start in range(0, len(names), self.leg):
+        for start in range(0, max(self.soak_minutes > 0, len(names)), self.leg):
             yield names[start : start + self.leg]
 
 
@@ -57,12 +57,13 @@ class Outcome:
 
     Attributes:
         error: what ended it too early; "" when nothing did.
-        false_failovers: take-overs that no fault explains, behind the last fault.
+        false_failovers: take-overs that no fault explains, in the soak and behind the last fault.
     """
 
     strikes: list[Strike] = field(default_factory=list)
     verdict: Verdict = field(default_factory=Verdict)
     minutes: float = 0.0
+    soak_minutes: float = 0.0
     false_failovers: int = 0
     error: str = ""
 
@@ -71,8 +72,7 @@ def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
     """Run all legs; each yields what came of it, also one that broke down."""
     with running(folder, "proxy" in plan.needs) as site:
         say(f"servers are up in {folder}; seed {plan.seed}")
-        legs: Iterable[list[str]] = [[]] if plan.soak_minutes else plan.legs()
-        for number, names in enumerate(legs):
+        for number, names in enumerate(plan.legs()):
             yield _leg(plan, site, number, names, say)
 
 
@@ -90,12 +90,14 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
                 time.sleep(plan.warm_up_s)
                 trial.wait_in_step(0.0)
             epoch = trial.epoch()
+            if number == 0 and plan.soak_minutes:
+                _soak(trial, plan.soak_minutes, say)
+                outcome.soak_minutes = plan.soak_minutes
+                outcome.false_failovers, epoch = trial.epoch() - epoch, trial.epoch()
             for place, name in enumerate(names, start=1):
                 epoch = _fault(trial, name, chance, epoch, outcome)
                 say(f"[{place}/{len(names)}] {_told(outcome.strikes[-1])}")
-            if plan.soak_minutes:
-                _soak(trial, plan.soak_minutes, say)
-            outcome.false_failovers = trial.epoch() - epoch
+            outcome.false_failovers += trial.epoch() - epoch
         outcome.minutes = (time.monotonic() - started) / 60
         with _errors(trial, outcome, say):
             arrivals = trial.finish()

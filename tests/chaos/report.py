@@ -48,7 +48,7 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
         "rate": plan.rate,
         "seed": plan.seed,
         "minutes": round(outcome.minutes, 2),
-        "soak": plan.soak_minutes > 0,
+        "soak": outcome.soak_minutes,
         "error": outcome.error,
         "false_failovers": outcome.false_failovers,
         **_plain(outcome.verdict),
@@ -105,7 +105,7 @@ def rows(runs: list[dict[str, Any]]) -> list[list[str]]:
     for rate in _rates(runs):
         soaks = [run for run in runs if run["soak"] and run["rate"] == rate]
         if soaks:
-            minutes = sum(run["minutes"] for run in soaks)
+            minutes = sum(run["soak"] for run in soaks)
             quiet = sum(run["false_failovers"] for run in soaks)
             filler = ["-"] * (len(HEADINGS) - 3)
             lines.append([f"none, {minutes:.0f} min", f"{rate:g}", *filler, str(quiet)])

@@ -106,16 +106,21 @@ def test_what_a_report_holds_is_not_struck_again() -> None:
     assert had == {"engine": 2}
     rest = [name for leg in replace(PLAN, had=had).legs() for name in leg]
     assert sorted(rest) == ["engine", "standby", "standby", "standby"]
+    assert list(replace(PLAN, faults=()).legs()) == []
+
+
+def test_a_soak_needs_no_faults() -> None:
+    assert list(replace(PLAN, faults=(), soak_minutes=0.5).legs()) == [[]]
 
 
 def test_each_rate_and_each_soak_has_a_line() -> None:
     slow, soak = run(), run(strikes=[], false_failovers=1)
-    slow["rate"], soak["soak"] = 10, True
+    slow["rate"], soak["soak"] = 10, 30
     lines = [line[:3] for line in report.rows([run(), slow, soak])]
     assert lines == [
         ["engine", "10", "2"],
         ["engine", "200", "2"],
-        ["none, 2 min", "200", "-"],
+        ["none, 30 min", "200", "-"],
         ["together", "-", "4"],
     ]
 
