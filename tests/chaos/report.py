@@ -71,10 +71,11 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 
 def save(path: Path, runs: list[dict[str, Any]]) -> None:
-    """Write a report file, whole or not at all."""
+    """Write a report file, whole or not at all; a line for each run."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps({"version": VERSION, "runs": runs}, indent=1) + "\n")
+    lines = ",\n".join(json.dumps(run) for run in runs)
+    fresh.write_text(f'{{"version": {VERSION}, "runs": [\n{lines}\n]}}\n')
     fresh.replace(path)
 
 
