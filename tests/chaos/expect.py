@@ -1,4 +1,4 @@
-"""What the model `two` must publish, from its inputs and the order in which they were taken."""
+"""What models must publish, from their inputs and the order in which these were taken."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -29,4 +29,29 @@ def expect_two(
                 row = text.removeprefix("I,N,")
                 outputs.append(f"I,N, {row}")
                 kept.append((clock, row))
+    return outputs
+
+
+def expect_join(
+    order: Sequence[Mapping[str, Any]], inputs: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Compute the outputs: each order, with the price that it wants if that is younger than 3 s.
+
+    Args:
+        order: the order log; its clock is the only one that counts.
+        inputs: texts of each input topic, by offset; orders are those with even ids.
+    """
+    outputs: list[str] = []
+    prices: dict[str, tuple[int, str]] = {}
+    for record in order:
+        clock = record["clock"]
+        prices = {id_: kept for id_, kept in prices.items() if kept[0] + _KEPT_MS > clock}
+        for topic, start, end in record["inputs"]:
+            for text in inputs[topic][start:end]:
+                id_, value, stamp = text.removeprefix("I,N,").split(",")
+                if int(id_) % 2:
+                    prices[id_] = clock, value
+                else:
+                    price = prices.get(value, (0, ""))[1]
+                    outputs.append(f"I,N, {id_},{value},{stamp},{price}")
     return outputs

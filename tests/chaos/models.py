@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.expect import expect_two
+from chaos.expect import expect_join, expect_two
 from chaos.here import ROOT
 
 
@@ -29,6 +29,12 @@ class Model:
     expect: Callable[..., list[str]] | None = None
 
 
+def _order_or_price(number: int, ms: int) -> str:
+    """Return an order (even numbers) that wants one of the last 300 prices, or a price."""
+    value = number % 97 if number % 2 else number - 1 - 2 * (number * 7919 % 300)
+    return f"I,N,{number},{value},{ms}"
+
+
 MODELS = {
     "ha": Model(
         ROOT / "manifests" / "models" / "ha-project.xml",
@@ -43,5 +49,12 @@ MODELS = {
         lambda number, ms: f"I,N,{number},{number % 97},{ms}",
         lambda text: int(text.split(",")[4]),
         expect=expect_two,
+    ),
+    "join": Model(
+        Path(__file__).parent / "models" / "join.xml",
+        ("cq/orders", "cq/prices"),
+        _order_or_price,
+        lambda text: int(text.split(",")[4]),
+        expect=expect_join,
     ),
 }

@@ -1,6 +1,6 @@
-"""What the model `two` must publish, worked out by hand."""
+"""What the models `two` and `join` must publish, worked out by hand."""
 
-from chaos.expect import expect_two
+from chaos.expect import expect_join, expect_two
 
 
 def test_rows_leave_by_the_order_logs_clock() -> None:
@@ -16,4 +16,19 @@ def test_rows_leave_by_the_order_logs_clock() -> None:
         "I,N, 1,x", "I,N, 2,x", "I,N, 3,x",
         "D,R, 1,x", "D,R, 2,x", "I,N, 4,x",
         "D,R, 3,x", "D,R, 4,x",
+    ]  # fmt: skip
+
+
+def test_an_order_finds_a_price_that_was_read_before_it_and_is_young() -> None:
+    order = [
+        {"clock": 1000, "inputs": [["orders", 0, 1], ["prices", 0, 2], ["orders", 1, 2]]},
+        {"clock": 3999, "inputs": [["orders", 2, 3]]},
+        {"clock": 4000, "inputs": [["orders", 3, 4]]},
+    ]
+    inputs = {
+        "orders": ["I,N,2,1,x", "I,N,4,1,x", "I,N,6,3,x", "I,N,8,3,x"],
+        "prices": ["I,N,1,10,x", "I,N,3,30,x"],
+    }
+    assert expect_join(order, inputs) == [
+        "I,N, 2,1,x,", "I,N, 4,1,x,10", "I,N, 6,3,x,30", "I,N, 8,3,x,",
     ]  # fmt: skip
