@@ -33,7 +33,7 @@ from espha.runtime.watch import Beacon
 _FIRST_PAUSE_S = 0.3
 """The successor needs the processor just then."""
 _LONGEST_PAUSE_S = 30.0
-_HEALTHY_AFTER_S = 5.0
+_HEALTHY_AFTER_S = 2.0
 """A child that has been in step for so long does not crash in a loop."""
 _FIRST_WORD_S = 120.0
 _TICK_S = 0.1
