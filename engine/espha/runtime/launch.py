@@ -20,9 +20,9 @@ START = b"start"
 PROCESS_NAME = "espha-engine"
 """What `ps` shows for the process that a launcher has forked."""
 
-_FIRST_ANSWER_S = 120.0
+_FIRST_ANSWER_S = 300.0
 """A new launcher starts a JVM and imports half of Spark, on a machine that may do much else."""
-_ANSWER_S = 5.0
+_ANSWER_S = 10.0
 _CODE_S = 0.02
 _KILLED = -signal.SIGKILL
 _LOG = structlog.get_logger()

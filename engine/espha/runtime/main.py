@@ -24,7 +24,7 @@ from espha.runtime.settings import Settings
 from espha.runtime.snapshots import Snapshot
 from espha.runtime.writer import FencedWriter, WriterFailed
 
-_SPARK_S = 120
+_SPARK_S = 600
 """How long Spark may take to start, before this process is ended by SIGALRM."""
 _LOG = structlog.get_logger()
 

@@ -35,7 +35,7 @@ _FIRST_PAUSE_S = 0.3
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 2.0
 """A child that has been in step for so long does not crash in a loop."""
-_FIRST_WORD_S = 120.0
+_FIRST_WORD_S = 300.0
 _TICK_S = 0.1
 _SILENT_S = 10.0
 """A child reports ten times a second; one that is silent for so long is frozen, and is killed.
