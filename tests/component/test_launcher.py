@@ -81,6 +81,23 @@ def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deploy
     assert admins() == 1
 
 
+def test_an_engine_process_that_dies_before_it_is_in_step_costs_its_jvm(
+    deployment: Deployment,
+) -> None:
+    """What it stumbled over may lie there."""
+    engine = deployment.engines[0]
+    jvm, first, restarts = engine.jvm(), engine.child(), engine.status()["restarts"]
+    engine.kill_child()
+    wait_until(lambda: process_of(engine) not in (None, first), 60, "the next engine process")
+    engine.kill_child()
+    wait_until(
+        lambda: engine.status().get("restarts", 0) == restarts + 2 and engine.is_in("active"),
+        BACK_S,
+        "the engine is back",
+    )
+    assert engine.jvm() != jvm
+
+
 def test_a_killed_jvm_takes_the_engine_process_along(deployment: Deployment) -> None:
     engine = deployment.engines[0]
     launcher, jvm, process = engine.started(), engine.jvm(), engine.child()
@@ -117,6 +134,14 @@ def test_a_killed_supervisor_leaves_nothing_behind(deployment: Deployment) -> No
     wait_until(lambda: not any(map(alive, everything)), 10, "no process is left")
     engine.start()
     deployment.wait_in_step()
+
+
+def process_of(engine: Replica) -> int | None:
+    """Return the process id of an engine's process; None when there is none now."""
+    try:
+        return engine.child()
+    except (LookupError, OSError):
+        return None
 
 
 def cmdline(pid: int) -> bytes:
