@@ -30,12 +30,13 @@ MARK = "espha.dev/demo"
 
 # Run inside pods by their own Python: there is no shell in between, and none is needed.
 KILL_ENGINE = """
-import os, pathlib, signal, time
+import contextlib, os, pathlib, signal, time
 for entry in pathlib.Path("/proc").glob("[0-9]*"):
-    if (entry / "comm").read_text().strip() == "espha-engine":
-        now = time.time()
-        os.kill(int(entry.name), signal.SIGKILL)
-        print(now)
+    with contextlib.suppress(FileNotFoundError):
+        if (entry / "comm").read_text().strip() == "espha-engine":
+            now = time.time()
+            os.kill(int(entry.name), signal.SIGKILL)
+            print(now)
 """
 NOTE_FAULT = """
 import sys
