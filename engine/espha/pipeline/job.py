@@ -82,7 +82,7 @@ class BatchJob:
             layouts=tuple(codec.layout(window) for window in self._sources),
             outputs=tuple(plan.outputs),
         )
-        self._stream = Stream(session, self._query)
+        self._stream = Stream(session, f"{self._model} {plan}", self._query)
 
     def run(self, batches: list[Batch]) -> list[Result]:
         """Run batches one after the other; return their results in the same order.

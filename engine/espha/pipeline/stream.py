@@ -53,11 +53,15 @@ class Answered(NamedTuple):
 class Stream:
     """Runs one query for ever, in the JVM of the driver."""
 
-    def __init__(self, session: SparkSession, query: Callable[[DataFrame], DataFrame]) -> None:
+    def __init__(
+        self, session: SparkSession, name: str, query: Callable[[DataFrame], DataFrame]
+    ) -> None:
         """Start.
 
         Args:
             session: a session with a local master, and engine/java on its class path.
+            name: whatever makes the query what it is; a JVM that has planned it under this name
+                runs it again.
             query: makes of the rows `row, source, value` the rows `row, ordinal, kind, text`.
 
         Raises:
@@ -71,8 +75,10 @@ class Stream:
             raise RuntimeError(
                 "espha's own jar is not on Spark's class path; ESPHA_JARS must name its directory"
             )
-        rows = session.read.format(_SOURCE).load()
-        self._stream: Any = jvm.dev.espha.BatchStream.open(query(rows)._jdf)
+        self._stream: Any = jvm.dev.espha.BatchStream.reopen(name)
+        if self._stream is None:
+            rows = session.read.format(_SOURCE).load()
+            self._stream = jvm.dev.espha.BatchStream.open(name, query(rows)._jdf)
         self._ahead = _ROW.pack(0, PAD, 0)
 
     def call(self, asked: Iterable[Asked]) -> Iterator[Answered]:

@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.spark.api.java.JavaFutureAction;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -35,22 +36,41 @@ public final class BatchStream {
   private static final long END_MS = 10_000;
 
   private static BatchStream current;
+  private static String plannedName;
+  private static JavaRDD<Row> planned;
 
   private final JavaFutureAction<Void> job;
 
-  private BatchStream(Dataset<Row> query) {
-    job = query.toJavaRDD().foreachPartitionAsync(new Collect());
+  private BatchStream(JavaRDD<Row> query) {
+    job = query.foreachPartitionAsync(new Collect());
   }
 
   /**
-   * Starts the job; there is one at a time, and this ends the one before.
+   * Plans a query, keeps it under a name, and starts the job.
    *
-   * @throws TimeoutException the one before does not end
+   * @throws TimeoutException the job before does not end
    */
-  public static synchronized BatchStream open(Dataset<Row> query)
+  public static synchronized BatchStream open(String name, Dataset<Row> query)
       throws InterruptedException, TimeoutException {
+    planned = query.toJavaRDD();
+    plannedName = name;
+    return reopen(name);
+  }
+
+  /**
+   * Starts the job of the query that was planned last; there is one job at a time, and this ends
+   * the one before.
+   *
+   * @return null: that query had another name
+   * @throws TimeoutException the job before does not end
+   */
+  public static synchronized BatchStream reopen(String name)
+      throws InterruptedException, TimeoutException {
+    if (!name.equals(plannedName)) {
+      return null;
+    }
     end();
-    current = new BatchStream(query);
+    current = new BatchStream(planned);
     return current;
   }
 
