@@ -90,28 +90,20 @@ def restart(trial: Trial, *pods: Pod) -> Mend:
     return mend
 
 
-def engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
-    """Kill the active engine's process."""
-    pod = trial.active()
-    pid, mend = pod.child(), restarted(pod)
+def kill(whom: Callable[[Pod], int]) -> Callable[[Trial, Random], Callable[[], Stroke]]:
+    """Return the fault that kills one process of the active engine."""
 
-    def strike() -> Stroke:
-        _kill(pid)
-        return Stroke(pod.name, mend)
+    def prepare(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+        pod = trial.active()
+        pid, mend = whom(pod), restarted(pod)
 
-    return strike
+        def strike() -> Stroke:
+            _kill(pid)
+            return Stroke(pod.name, mend)
 
+        return strike
 
-def jvm(trial: Trial, chance: Random) -> Callable[[], Stroke]:
-    """Kill the JVM that the active engine's process uses."""
-    pod = trial.active()
-    pid, mend = pod.jvm(), restarted(pod)
-
-    def strike() -> Stroke:
-        _kill(pid)
-        return Stroke(pod.name, mend)
-
-    return strike
+    return prepare
 
 
 def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
@@ -378,8 +370,8 @@ def _kill(pid: int) -> None:
 
 KINDS = {
     "switchover": Kind("active engine asked to hand over", switchover, 1),
-    "engine": Kind("engine process killed", engine, 1),
-    "jvm": Kind("JVM of the engine killed", jvm, 1),
+    "engine": Kind("engine process killed", kill(Pod.child), 1),
+    "jvm": Kind("JVM of the engine killed", kill(Pod.jvm), 1),
     "engine-takeover": Kind("engine killed, successor killed in its take-over", engine_takeover, 2),
     "pair": Kind("active and next engine killed at once", pair, 2),
     "all": Kind("all engines killed at once", every_engine, 1),
