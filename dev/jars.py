@@ -78,15 +78,8 @@ def _compile(jar: Path, classes: Path) -> None:
     """Compiles our own few classes against the virtual environment's Spark and Kafka's client."""
     debian.need("javac", "openjdk-17-jdk-headless")
     sources = sorted(JAVA.rglob("*.java"))
-    options = (
-        "--release",
-        "17",
-        "-nowarn",
-        "-cp",
-        f"{_spark()}/jars/*:{jar.parent}/*",
-        "-d",
-        classes,
-    )
+    libraries = f"{_spark()}/jars/*:{jar.parent}/*"
+    options = ("--release", "17", "-nowarn", "-cp", libraries, "-d", classes)
     command.run("javac", *options, *sources)
     command.run("jar", "--create", "--file", jar, "--date", JAR_DATE, "-C", classes, ".")
 
