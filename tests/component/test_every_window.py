@@ -1,10 +1,8 @@
 """A project with every window type on three engines: two take-overs, and all stay in step."""
 
 import random
-import threading
 from collections.abc import Iterator
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from espha.model.csv import line_formatter, parse_event
 from espha.windows.events import BadRecord
 from support.deployment import Deployment
 from support.every import published
+from support.feeder import Feeder
 from support.replicas import Replica, active_of
 from support.servers import Kafka, ZooKeeper, wait_until
 
@@ -65,30 +64,12 @@ def row(chance: random.Random) -> tuple[str, str]:
     return f"q/{source}", text
 
 
-class Feeder:
-    """Publishes rows steadily until it is stopped."""
-
-    def __init__(self, deployment: Deployment) -> None:
-        self._deployment, self._ended = deployment, threading.Event()
-        self.sent = 0
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        chance = random.Random(11)
-        self._deployment.publish("q/fences", ["P,N,f0,0.5,0.5,500,,text"])
-        for number in count(2):
-            if self._ended.wait(1 / ROWS_A_SECOND):
-                return
-            source, text = row(chance)
-            self._deployment.publish(source, [text])
-            self.sent = number
-
-    def stop(self) -> int:
-        """Stop; return the number of rows published."""
-        self._ended.set()
-        self._thread.join()
-        return self.sent
+def rows() -> Iterator[tuple[str, str]]:
+    """One fence for every place, then any rows."""
+    yield "q/fences", "P,N,f0,0.5,0.5,500,,text"
+    chance = random.Random(11)
+    while True:
+        yield row(chance)
 
 
 def order_log(deployment: Deployment) -> list[dict[str, Any]]:
@@ -143,20 +124,20 @@ def recomputed(deployment: Deployment) -> dict[str, list[str]]:
 
 def test_every_window_stays_in_step_through_take_overs(deployment: Deployment) -> None:
     """Two active engines die under load; then only time passes; nobody is out of step."""
-    feeder = Feeder(deployment)
-    for fault in ("child", "supervisor"):
-        wait_for_rows(deployment, feeder.sent + 40)
-        active = deployment.active()
-        if fault == "child":
-            active.kill_child()
-        else:
-            active.kill()
-            assert active.process is not None
-            active.process.wait()
-            active.start()
-        deployment.active_but(active)
-    rows = feeder.stop()
-    wait_for_rows(deployment, rows)
+    with Feeder(deployment, rows(), ROWS_A_SECOND) as feeder:
+        for fault in ("child", "supervisor"):
+            wait_for_rows(deployment, feeder.sent + 40)
+            active = deployment.active()
+            if fault == "child":
+                active.kill_child()
+            else:
+                active.kill()
+                assert active.process is not None
+                active.process.wait()
+                active.start()
+            deployment.active_but(active)
+        sent = feeder.stop()
+    wait_for_rows(deployment, sent)
     before = deployment.active().status()["sequence"]
     wait_until(partial(goes_on, deployment, before + 3), 30, "time alone makes order records")
     deployment.wait_in_step()

@@ -5,8 +5,8 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from chaos.reader import Reader
 from support.deployment import Deployment
+from support.feeder import Feeder
 from support.replicas import Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 
@@ -22,22 +23,25 @@ pytestmark = pytest.mark.component
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 
 
-Deploy = Callable[[int], Deployment]
+CALM = {"ESPHA_SESSION_MS": "4000", "ESPHA_SILENT_MS": "4000"}
+"""For a test that counts take-overs: none happens because the machine stood still for a second."""
+
+
+Deploy = Callable[..., Deployment]
 
 
 @pytest.fixture
 def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
-    """Start the sample model on so many engines; they are in step, and end with the test."""
-    made = Deployment(kafka, zookeeper, tmp_path)
+    """Start the sample model on so many engines, with such settings; they end with the test."""
+    with ExitStack() as ends:
 
-    def start(engines: int) -> Deployment:
-        made.start(engines)
-        return made
+        def start(engines: int, **settings: str) -> Deployment:
+            made = Deployment(kafka, zookeeper, tmp_path, settings=settings)
+            ends.callback(made.stop)
+            made.start(engines)
+            return made
 
-    try:
         yield start
-    finally:
-        made.stop()
 
 
 def row(number: int) -> str:
@@ -51,28 +55,9 @@ def expected(number: int) -> str:
     return f"I,N, {number},{values},{total:.6f}"
 
 
-class Feeder:
-    """Publishes numbered rows, steadily, until it is stopped."""
-
-    def __init__(self, deployment: Deployment, rate: float) -> None:
-        self._deployment, self._pause = deployment, 1 / rate
-        self._stop = threading.Event()
-        self.sent = 0
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        for number in count():
-            if self._stop.wait(self._pause):
-                return
-            self._deployment.publish(SOURCE, [row(number)])
-            self.sent = number + 1
-
-    def stop(self) -> int:
-        """Stop; return the number of rows published."""
-        self._stop.set()
-        self._thread.join()
-        return self.sent
+def rows() -> Iterator[tuple[str, str]]:
+    """All rows, numbered from 0."""
+    return ((SOURCE, row(number)) for number in count())
 
 
 def check_order_log(deployment: Deployment) -> None:
@@ -99,34 +84,34 @@ def wait_for_rows(deployment: Deployment, rows: int) -> None:
 def test_kills_lose_and_double_nothing(deploy: Deploy) -> None:
     """Engine processes, supervisors and a standby die under load; the output is exact."""
     deployment = deploy(3)
-    feeder = Feeder(deployment, rate=50)
     chance = random.Random(7)
-    for fault in ("child", "child", "supervisor", "child and next", "frozen child", "zombie"):
-        wait_for_rows(deployment, feeder.sent + chance.randrange(5, 25))
-        active = deployment.active()
-        if fault == "supervisor":
-            active.kill()
-            assert active.process is not None
-            active.process.wait()
-            active.start()
-        elif fault == "frozen child":
-            active.kill_child(signal.SIGSTOP)
-            deployment.active_but(active)
-        elif fault == "zombie":
-            # Frozen as a whole: its session expires, and it still thinks that it is active.
-            pid = active.child()
-            active.kill(signal.SIGSTOP)
-            os.kill(pid, signal.SIGSTOP)
-            deployment.active_but(active)
-            os.kill(pid, signal.SIGCONT)
-            active.kill(signal.SIGCONT)
-        else:
-            active.kill_child()
-            if fault == "child and next":
-                others = [engine for engine in deployment.engines if engine is not active]
-                others[0].kill_child()
-        deployment.wait_in_step()
-    sent = feeder.stop()
+    with Feeder(deployment, rows(), rate=50) as feeder:
+        for fault in ("child", "child", "supervisor", "child and next", "frozen child", "zombie"):
+            wait_for_rows(deployment, feeder.sent + chance.randrange(5, 25))
+            active = deployment.active()
+            if fault == "supervisor":
+                active.kill()
+                assert active.process is not None
+                active.process.wait()
+                active.start()
+            elif fault == "frozen child":
+                active.kill_child(signal.SIGSTOP)
+                deployment.active_but(active)
+            elif fault == "zombie":
+                # Frozen as a whole: its session expires, and it still thinks that it is active.
+                pid = active.child()
+                active.kill(signal.SIGSTOP)
+                os.kill(pid, signal.SIGSTOP)
+                deployment.active_but(active)
+                os.kill(pid, signal.SIGCONT)
+                active.kill(signal.SIGCONT)
+            else:
+                active.kill_child()
+                if fault == "child and next":
+                    others = [engine for engine in deployment.engines if engine is not active]
+                    others[0].kill_child()
+            deployment.wait_in_step()
+        sent = feeder.stop()
     wait_for_rows(deployment, sent)
     assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
     check_order_log(deployment)
@@ -145,24 +130,24 @@ def switch_over(engine: Replica, *options: str) -> str:
 
 def test_switchovers_lose_and_restart_nothing(deploy: Deploy, tmp_path: Path) -> None:
     """Three in a row, then one to the last in line, under load: exact, and no process is new."""
-    deployment = deploy(3)
+    deployment = deploy(3, **CALM)
     topic = deployment.plan.outputs[OUTPUT]
     reader = Reader(deployment.kafka.bootstrap, tmp_path / "arrivals", [topic])
-    feeder = Feeder(deployment, rate=50)
     turns = [deployment.active()]
     children = [engine.child() for engine in deployment.engines]
     first = turns[0].status()["epoch"]
-    for epoch in range(first + 1, first + 4):
+    with Feeder(deployment, rows(), rate=50) as feeder:
+        for epoch in range(first + 1, first + 4):
+            wait_for_rows(deployment, feeder.sent + 25)
+            said = switch_over(turns[-1])
+            turns.append(deployment.active_but(turns[-1]))
+            assert said == f"{turns[-1].name} is active, epoch {epoch}"
+        assert turns[3] is turns[0]
+        last = turns[2]
+        # Asked of a standby, which leads to the active one by its peers.
+        assert switch_over(last, "--to", last.name) == f"{last.name} is active, epoch {first + 4}"
         wait_for_rows(deployment, feeder.sent + 25)
-        said = switch_over(turns[-1])
-        turns.append(deployment.active_but(turns[-1]))
-        assert said == f"{turns[-1].name} is active, epoch {epoch}"
-    assert turns[3] is turns[0]
-    last = turns[2]
-    # Asked of a standby, which leads to the active one by its peers.
-    assert switch_over(last, "--to", last.name) == f"{last.name} is active, epoch {first + 4}"
-    wait_for_rows(deployment, feeder.sent + 25)
-    sent = feeder.stop()
+        sent = feeder.stop()
     wait_for_rows(deployment, sent)
     assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
     check_order_log(deployment)

@@ -23,6 +23,9 @@ JAR_CACHE = (
     / "jars"
 )
 
+_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Servers that live for minutes: the better compiler would take the processor for all of them."""
+
 
 def free_ports(count: int) -> list[int]:
     """Return loopback ports that nobody uses now, none of those that the kernel hands out.
@@ -66,7 +69,7 @@ class Server:
     def __init__(self, name: str, folder: Path, jars: str, main: list[str], heap_mb: int) -> None:
         self.name, self.folder = name, folder
         self._command = [
-            "java", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC",
+            "java", f"-Xmx{heap_mb}m", *_JAVA,
             "-cp", f"{JAR_CACHE / jars}/*", *main,
         ]  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None
@@ -220,7 +223,7 @@ class Kafka:
 
     def _format(self, home: Path, cluster_id: str) -> None:
         subprocess.run(
-            ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{JAR_CACHE / 'kafka'}/*",
+            ["java", *_JAVA, "-cp", f"{JAR_CACHE / 'kafka'}/*",
              "kafka.tools.StorageTool", "format", "-t", cluster_id,
              "-c", str(home / "server.properties")],
             check=True, cwd=home, capture_output=True,
