@@ -12,6 +12,7 @@ from random import Random
 
 from chaos.site import Pod
 from chaos.trial import LIMIT_S, Trial
+from support.replicas import restarted
 from support.servers import Server, wait_until
 
 _CLOCK_CACHE_S = 1.1
@@ -53,23 +54,6 @@ class Kind:
     takeovers: int
     needs: str = ""
     moments: bool = True
-
-
-def restarted(*pods: Pod) -> Mend:
-    """Return what waits until supervisors have begun to start killed engines again.
-
-    Until then a status may still be that of the engine that is dead.
-    """
-    before = {pod.name: _restarts(pod) for pod in pods}
-
-    def again() -> bool:
-        return all(_restarts(pod) > before[pod.name] for pod in pods)
-
-    return lambda: wait_until(again, LIMIT_S, f"{', '.join(before)} started again")
-
-
-def _restarts(pod: Pod) -> int:
-    return int(pod.status().get("restarts") or 0)
 
 
 def restart(trial: Trial, *pods: Pod) -> Mend:

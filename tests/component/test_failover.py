@@ -15,7 +15,7 @@ import pytest
 from chaos.reader import Reader
 from support.deployment import Deployment
 from support.feeder import Feeder
-from support.replicas import Replica
+from support.replicas import Replica, restarted
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -106,10 +106,12 @@ def test_kills_lose_and_double_nothing(deploy: Deploy) -> None:
                 os.kill(pid, signal.SIGCONT)
                 active.kill(signal.SIGCONT)
             else:
-                active.kill_child()
-                if fault == "child and next":
-                    others = [engine for engine in deployment.engines if engine is not active]
-                    others[0].kill_child()
+                others = [engine for engine in deployment.engines if engine is not active]
+                victims = [active, *others[: fault == "child and next"]]
+                again = restarted(*victims)
+                for victim in victims:
+                    victim.kill_child()
+                again()
             deployment.wait_in_step()
         sent = feeder.stop()
     wait_for_rows(deployment, sent)
@@ -155,7 +157,7 @@ def test_switchovers_lose_and_restart_nothing(deploy: Deploy, tmp_path: Path) ->
     assert sorted({record["epoch"] for record in records}) == list(range(1, first + 5))
     assert [engine.status()["restarts"] for engine in deployment.engines] == [0, 0, 0]
     assert [engine.child() for engine in deployment.engines] == children
-    wait_until(lambda: len(reader.refresh()) == sent, 10, "the reader has everything")
+    wait_until(lambda: len(reader.refresh()) == sent, 60, "the reader has everything")
     reader.stop()
     gaps = [newer.time - older.time for older, newer in pairwise(reader.arrivals)]
     print(f"longest gaps, ms: {[round(gap * 1000) for gap in sorted(gaps)[-5:]]}")

@@ -77,7 +77,7 @@ def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deploy
         return sum("admin" in (task / "comm").read_text() for task in tasks)
 
     strike(deployment, engine.child())
-    wait_until(lambda: workers() == 1, 10, "one worker")
+    wait_until(lambda: workers() == 1, 60, "one worker")
     assert admins() == 1
 
 
@@ -112,7 +112,7 @@ def test_a_killed_launcher_takes_everything_along(deployment: Deployment) -> Non
     jvm, process = engine.jvm(), engine.child()
     strike(deployment, engine.started())
     assert engine.jvm() != jvm
-    wait_until(lambda: not alive(process) and not alive(jvm), 10, "no old process is left")
+    wait_until(lambda: not alive(process) and not alive(jvm), 60, "no old process is left")
 
 
 def test_a_frozen_launcher_is_given_up(deployment: Deployment) -> None:
@@ -131,7 +131,7 @@ def test_a_killed_supervisor_leaves_nothing_behind(deployment: Deployment) -> No
     everything = family(engine.process.pid)
     engine.kill()
     engine.process.wait()
-    wait_until(lambda: not any(map(alive, everything)), 10, "no process is left")
+    wait_until(lambda: not any(map(alive, everything)), 60, "no process is left")
     engine.start()
     deployment.wait_in_step()
 

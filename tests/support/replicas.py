@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from espha.runtime.launch import PROCESS_NAME
-from support.servers import free_ports
+from support.servers import free_ports, wait_until
+
+_LIMIT_S = 150.0
 
 
 class Replica:
@@ -118,6 +121,23 @@ class Replica:
         self.kill()
         if self.process is not None:
             self.process.wait()
+
+
+def restarted(*replicas: Replica) -> Callable[[], None]:
+    """Return what waits, when their children are killed now, until these are started again.
+
+    Until then a status may still be that of the child that is dead.
+    """
+    before = {replica.name: _restarts(replica) for replica in replicas}
+
+    def again() -> bool:
+        return all(_restarts(replica) > before[replica.name] for replica in replicas)
+
+    return lambda: wait_until(again, _LIMIT_S, f"{', '.join(before)} started again")
+
+
+def _restarts(replica: Replica) -> int:
+    return int(replica.status().get("restarts") or 0)
 
 
 def _children(pid: int) -> list[int]:

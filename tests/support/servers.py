@@ -118,7 +118,7 @@ class ZooKeeper:
             (home / "zoo.cfg").write_text(
                 f"tickTime={tick_ms}\ninitLimit=50\nsyncLimit=10\ndataDir={home}/data\n"
                 f"clientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
-                f"maxClientCnxns=0\nminSessionTimeout={tick_ms * 2}\n"
+                f"maxClientCnxns=0\nminSessionTimeout={tick_ms * 2}\nmaxSessionTimeout=60000\n"
                 + (quorum if replicas > 1 else "")
             )
             main = ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(home / "zoo.cfg")]
@@ -152,7 +152,8 @@ class Kafka:
         self.replicas = replicas
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         voters = ",".join(f"{index}@127.0.0.1:{port}" for index, port in enumerate(controllers))
-        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # A letter first: a command line takes an id that begins with '-' for an option.
+        cluster_id = "c" + urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
         self.servers = []
         for index, port in enumerate(self.ports):
             home = folder / f"kafka-{index}"

@@ -44,7 +44,7 @@ def test_other_settings_are_reported_and_stay(kafka: Kafka) -> None:
     foreign = NewTopic("other", 2, 1, config={"retention.ms": "1000"})
     admin.create_topics([foreign])["other"].result(20)
     keeper = TopicKeeper(kafka.bootstrap)
-    wait_until(lambda: not keeper.ensure(using(kafka), ["other"]).missing, 20, "topic is known")
+    wait_until(lambda: not keeper.ensure(using(kafka), ["other"]).missing, 60, "topic is known")
     for _ in range(2):
         wrong = keeper.ensure(using(kafka), ["other"]).wrong
         assert wrong == (
