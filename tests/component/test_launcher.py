@@ -2,20 +2,44 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from chaos.site import family
+from espha.runtime.writer import FencedWriter, Record
 from support.deployment import Deployment
 from support.replicas import Replica
-from support.servers import Kafka, ZooKeeper, wait_until
+from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 BACK_S = 180
+
+LAUNCHER = """
+import os, sys
+from pathlib import Path
+from espha.pipeline.session import FastFence, open_session, start_jvm
+bootstrap, jars = sys.argv[1], Path(sys.argv[2])
+jvm = start_jvm("local[1]", jars)
+pid = os.fork()
+if pid == 0:
+    jvm.let_go()
+    fence = FastFence(open_session("local[1]", jars), bootstrap)
+    print("runs", os.getpid(), jvm.pid, flush=True)
+    sys.stdin.read(1)
+    fence.fence("id")
+    os._exit(1)
+os.waitpid(pid, 0)
+jvm.clear()
+print("cleared", flush=True)
+sys.stdin.read()
+"""
+"""A launcher whose engine process does nothing but fence, when it is told to."""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +105,38 @@ def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deploy
     assert admins() == 1
 
 
+def test_a_fence_that_is_under_way_dies_with_its_engine_process(tmp_path: Path) -> None:
+    """It would come late, and shut out the successor."""
+    kafka = Kafka(tmp_path)
+    try:
+        kafka.start()
+        kafka.make_topics("t")
+        command = [sys.executable, "-c", LAUNCHER, kafka.bootstrap, str(JAR_CACHE / "engine")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            try:
+                kill_while_it_fences(program, kafka)
+            finally:
+                program.kill()
+    finally:
+        kafka.stop()
+
+
+def kill_while_it_fences(program: "subprocess.Popen[bytes]", kafka: Kafka) -> None:
+    assert program.stdin
+    process, jvm = map(int, said(program, b"runs").split()[1:])
+    successor = FencedWriter(kafka.bootstrap, "id")
+    successor.fence()
+    kafka.servers[0].signal(signal.SIGSTOP)
+    program.stdin.write(b"f")
+    program.stdin.flush()
+    wait_until(lambda: "dev.espha.Fence.fence" in stacks(jvm), 60, "a fence is under way")
+    os.kill(process, signal.SIGKILL)
+    said(program, b"cleared")
+    kafka.servers[0].signal(signal.SIGCONT)
+    for _ in range(50):  # the fence would go on when it has its first answer
+        successor.commit([Record("t", b"x")])
+
+
 def test_an_engine_process_that_dies_before_it_is_in_step_costs_its_jvm(
     deployment: Deployment,
 ) -> None:
@@ -134,6 +190,19 @@ def test_a_killed_supervisor_leaves_nothing_behind(deployment: Deployment) -> No
     wait_until(lambda: not any(map(alive, everything)), 60, "no process is left")
     engine.start()
     deployment.wait_in_step()
+
+
+def said(program: "subprocess.Popen[bytes]", word: bytes) -> bytes:
+    """Return the line that begins with a word, of what a program says beside its JVM."""
+    assert program.stdout
+    return next(line for line in program.stdout if line.startswith(word))
+
+
+def stacks(jvm: int) -> str:
+    """Return what the threads of a JVM are doing."""
+    return subprocess.run(
+        ["jstack", str(jvm)], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
 
 
 def process_of(engine: Replica) -> int | None:

@@ -112,6 +112,7 @@ class Deployment:
         return [json.loads(message.value()) for message in self.records(self.plan.order_log)]
 
     def stop(self) -> None:
-        """End all engines."""
+        """End all engines, and the client that published."""
         for engine in self.engines:
             engine.stop()
+        self._source = None  # it would look for the brokers, aloud, when these are gone

@@ -9,7 +9,7 @@ import subprocess
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -146,7 +146,11 @@ class Kafka:
     Set like the operator's, but a dead broker is missed sooner; docs/operator.md names the price.
     """
 
-    def __init__(self, folder: Path, replicas: int = 1) -> None:
+    def __init__(
+        self, folder: Path, replicas: int = 1, settings: Mapping[str, str | int] | None = None
+    ) -> None:
+        """Format the volumes; `settings` of brokers come before the usual ones."""
+        self._settings = settings or {}
         ports = free_ports(replicas * 2)
         self.ports, controllers = ports[:replicas], ports[replicas:]
         self.replicas = replicas
@@ -199,7 +203,7 @@ class Kafka:
 
     def _properties(self, node: int, port: int, controller: int, voters: str, home: Path) -> str:
         internal = min(3, self.replicas)
-        settings = {
+        settings: dict[str, object] = {
             "process.roles": "broker,controller",
             "node.id": node,
             "controller.quorum.voters": voters,
@@ -222,6 +226,7 @@ class Kafka:
             # Three brokers share two processors with everything else.
             "num.network.threads": 1,
             "num.io.threads": 2,
+            **self._settings,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
 
