@@ -13,7 +13,7 @@ from espha.runtime.writer import FencedWriter, Record
 from support.servers import Kafka
 
 RECORDS = [*(Record("outputs", b"x" * 40) for _ in range(5)), Record("order", b"y" * 300)]
-COMMITS = 300
+COMMITS = 150
 PAUSES_S = (0.0, 0.02)
 SETTINGS: dict[str, dict[str, str | int]] = {
     "as in the tests": {},
