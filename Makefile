@@ -36,7 +36,7 @@ lint: venv ## check style, formatting, types and layers
 	@echo "mypy";               $(PYTHON) -m mypy $(SOURCES)
 	@echo "lint-imports";       .venv/bin/lint-imports
 
-test: lint cluster images jars ## everything: lint, then unit, component and cluster tests
+test: lint cluster demo-clean images jars ## everything: lint, then unit, component and cluster tests; ends the demo
 	@$(PYTEST) tests/unit tests/component tests/cluster
 
 test-unit: venv ## the pure parts, in seconds
