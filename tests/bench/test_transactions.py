@@ -17,7 +17,7 @@ COMMITS = 150
 PAUSES_S = (0.0, 0.02)
 SETTINGS: dict[str, dict[str, str | int]] = {
     "as in the tests": {},
-    "Kafka's own numbers of threads": {"num.network.threads": 3, "num.io.threads": 8},
+    "few threads": {"num.network.threads": 1, "num.io.threads": 2},
     "no partition verification": {"transaction.partition.verification.enable": "false"},
     "followers ask every 10 ms": {"replica.fetch.wait.max.ms": 10},
 }

@@ -223,9 +223,6 @@ class Kafka:
             "controller.quorum.election.timeout.ms": 300,
             "controller.quorum.election.backoff.max.ms": 100,
             "replica.fetch.backoff.ms": 50,
-            # Three brokers share two processors with everything else.
-            "num.network.threads": 1,
-            "num.io.threads": 2,
             **self._settings,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
