@@ -1,7 +1,7 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-clean cluster cluster-clean images venv lint \
-        test test-unit test-component test-cluster fuzz bench chaos
+        test test-unit test-component test-cluster fuzz bench chaos mutations
 .NOTPARALLEL:
 
 PYTHON := .venv/bin/python
@@ -50,6 +50,9 @@ test-cluster: cluster images ## the whole on the local cluster
 
 chaos: jars ## break engines and servers under load: make chaos CHAOS="--faults list"
 	@PYTHONPATH=engine:tests:. $(PYTHON) -m chaos $(CHAOS)
+
+mutations: jars ## take out what protects each invariant, and see its test fail
+	@PYTHONPATH=engine:tests:. $(PYTHON) -m mutations
 
 fuzz: venv ## 10,000 damaged models and 10,000 damaged lines of CSV, in some minutes
 	@ESPHA_FUZZ=10000 $(PYTEST) tests/unit/fuzz

@@ -1,0 +1,67 @@
+"""`make mutations`: take each protection out of a copy of this checkout, and see its test fail."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from chaos.here import ROOT
+from mutations.protections import MUTATIONS, Mutation
+
+_COPIED = ("engine", "operator", "tests", "dev", "manifests", "pyproject.toml")
+_LIMIT_S = 600
+_CONSOLE = Console() if sys.stdout.isatty() else Console(width=160)
+
+
+def main() -> int:
+    """Print a table of all mutations; return 1 when a test did not fail, or for another reason."""
+    table = Table("invariant", "taken out", "test", "", "what the test said")
+    alive = 0
+    with tempfile.TemporaryDirectory(prefix="espha-mutations-") as folder:
+        for each in MUTATIONS:
+            with _CONSOLE.status(f"{each.invariant}: {each.text}"):
+                copy = _copy(Path(folder) / "checkout")
+                target = copy / each.file
+                target.write_text(each.applied_to(target.read_text()))
+                red, said = _run(each, copy)
+            alive += not red
+            verdict = "[green]red, as it must be" if red else "[bold red]NOT SEEN"
+            table.add_row(each.invariant, each.text, each.test.partition("::")[2], verdict, said)
+    _CONSOLE.print(table)
+    return 1 if alive else 0
+
+
+def _copy(target: Path) -> Path:
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    for name in _COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target / name)
+    return target
+
+
+def _run(mutation: Mutation, checkout: Path) -> tuple[bool, str]:
+    """Run the test in the copy; say whether it failed for the reason that was expected, and why."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", mutation.test]
+    try:
+        ran = subprocess.run(
+            command, cwd=checkout, capture_output=True, text=True, check=False, timeout=_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"it has not ended within {_LIMIT_S} s"
+    said = [line[1:].strip() for line in ran.stdout.splitlines() if line.startswith("E  ")]
+    reason = next((line for line in said if mutation.says in line), "")
+    if ran.returncode == 1 and reason:
+        return True, reason[:120]
+    return False, (said or ran.stdout.splitlines() or [f"exit {ran.returncode}"])[-1][:120]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

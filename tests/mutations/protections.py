@@ -1,0 +1,140 @@
+"""What protects each invariant, how to take it out, and the test that must fail then."""
+
+from dataclasses import dataclass
+
+_INVARIANTS = "tests/component/test_invariants.py"
+_LAUNCHER = "tests/component/test_launcher.py"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One protection, taken out.
+
+    Attributes:
+        invariant: I1 to I6, as in docs/architecture.md.
+        text: what is taken out, for people.
+        file: where, from the project's root.
+        old: the code of the protection, which stands there once.
+        new: what stands there instead.
+        test: the test that must fail, as pytest takes it.
+        says: what is in the reason for which it fails.
+    """
+
+    invariant: str
+    text: str
+    file: str
+    old: str
+    new: str
+    test: str
+    says: str
+
+    def applied_to(self, source: str) -> str:
+        """Return the source without the protection.
+
+        Raises:
+            LookupError: the protection does not stand there once.
+        """
+        count = source.count(self.old)
+        if count != 1:
+            raise LookupError(f"{self.file}: {self.text}: the code stands there {count} times")
+        return source.replace(self.old, self.new)
+
+
+MUTATIONS = (
+    Mutation(
+        "I1",
+        "each engine has a transactional id of its own",
+        "engine/espha/runtime/writer.py",
+        '"transactional.id": transactional_id,',
+        '"transactional.id": f"{transactional_id}-{id(self)}",',
+        f"{_INVARIANTS}::test_i1_only_the_newest_epoch_writes",
+        "old goes on",
+    ),
+    Mutation(
+        "I1",
+        "a dead engine's fence is not ended, and shuts out its successor",
+        "engine/espha/pipeline/session.py",
+        "        jvm.dev.espha.Fence.end()\n",
+        "",
+        f"{_LAUNCHER}::test_a_fence_that_is_under_way_dies_with_its_engine_process",
+        "Fenced",
+    ),
+    Mutation(
+        "I2",
+        "outputs and order record go in two transactions",
+        "engine/espha/runtime/engine.py",
+        "        self._writer.commit(\n"
+        "            [*map(_record, result.outputs), Record(self._log.topic, record.encode())]\n"
+        "        )\n",
+        "        self._writer.commit(map(_record, result.outputs))\n"
+        "        self._writer.commit([Record(self._log.topic, record.encode())])\n",
+        f"{_INVARIANTS}::test_i2_a_batch_and_its_order_record_are_one",
+        "row-3",
+    ),
+    Mutation(
+        "I3",
+        "a follower uses its own clock",
+        "engine/espha/runtime/engine.py",
+        "self._batch(record.sequence, record.clock, inputs)",
+        "self._batch(record.sequence, time.time_ns() // 1_000_000, inputs)",
+        f"{_INVARIANTS}::test_i3_state_is_a_function_of_the_log",
+        "Diverged",
+    ),
+    Mutation(
+        "I3",
+        "each batch starts with empty state",
+        "engine/espha/runtime/engine.py",
+        "expect = None if self._at.fresh else self._at.sequence",
+        "expect = None",
+        f"{_INVARIANTS}::test_i3_state_is_a_function_of_the_log",
+        "assert 2 == 8",
+    ),
+    Mutation(
+        "I4",
+        "a standby reads what is not committed",
+        "engine/espha/runtime/log.py",
+        '"isolation.level": "read_committed",',
+        '"isolation.level": "read_uncommitted",',
+        f"{_INVARIANTS}::test_i4_a_standby_is_never_ahead",
+        "Diverged",
+    ),
+    Mutation(
+        "I4",
+        "a standby takes input that nobody has ordered",
+        "engine/espha/runtime/engine.py",
+        "                self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))\n",
+        "                self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))\n"
+        "                _, inputs = self._inputs.take(_BATCH_LIMIT, 0)\n"
+        "                if inputs:\n"
+        "                    self._job.run([self._batch(self._at.sequence + 1, 0, inputs)])\n",
+        f"{_INVARIANTS}::test_i4_a_standby_is_never_ahead",
+        "standby",
+    ),
+    Mutation(
+        "I5",
+        "a supervisor knows Kubernetes",
+        "engine/espha/runtime/supervisor.py",
+        "import signal\nimport sys\n",
+        "import signal\nimport sys\nimport kubernetes\n",
+        f"{_INVARIANTS}::test_i5_engines_know_neither_kubernetes_nor_the_operator",
+        "kubernetes",
+    ),
+    Mutation(
+        "I6",
+        "readers see what is not committed",
+        "engine/espha/runtime/log.py",
+        '"isolation.level": "read_committed",',
+        '"isolation.level": "read_uncommitted",',
+        f"{_INVARIANTS}::test_i6_no_reader_sees_what_is_not_committed",
+        "never",
+    ),
+    Mutation(
+        "I6",
+        "outputs have no ids",
+        "engine/espha/runtime/writer.py",
+        "headers=list(record.headers),",
+        "headers=[],",
+        f"{_INVARIANTS}::test_i6_no_reader_sees_what_is_not_committed",
+        "outputs without an order record",
+    ),
+)
