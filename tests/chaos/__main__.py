@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from chaos import clock, disk, report
+from chaos import disk, report
 from chaos.campaign import Outcome, Plan, campaign
 from chaos.faults import KINDS
 from chaos.here import ROOT
@@ -101,8 +101,6 @@ def _lacks(need: str) -> str:
     """Say what this machine lacks for a fault; "" when nothing is missing."""
     if need == "disk" and not disk.possible():
         return "full disks need root, to mount them"
-    if need == "clock" and clock.library() is None:
-        return "clock jumps need libfaketime; on Debian: apt-get install libfaketime"
     return ""
 
 

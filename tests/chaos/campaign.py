@@ -24,7 +24,8 @@ class Plan:
         rate: input rows a second.
         leg: faults on one deployment, before it is judged and a fresh one begins.
         soak_minutes: so long full load before the first fault; each take-over in it is false.
-        warm_up_s: how long the load runs before the first fault: servers' JVMs compile then.
+        warm_up_s: how long the load runs before the first fault: servers' JVMs compile then; with
+            0 they compile simply, and soon.
         had: how often each kind has struck before; so much less often it strikes now.
     """
 
@@ -70,7 +71,7 @@ class Outcome:
 
 def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
     """Run all legs; each yields what came of it, also one that broke down."""
-    with running(folder, "proxy" in plan.needs) as site:
+    with running(folder, "proxy" in plan.needs, lasting=plan.warm_up_s > 0) as site:
         say(f"servers are up in {folder}; seed {plan.seed}")
         for number, names in enumerate(plan.legs()):
             yield _leg(plan, site, number, names, say)

@@ -1,18 +1,15 @@
-"""A wall clock of an engine's own, which a fault can turn: libfaketime around its process."""
+"""A wall clock of an engine's own, which a fault can turn."""
 
+import os
 from pathlib import Path
 
-_PLACES = ("/usr/lib/x86_64-linux-gnu/faketime", "/usr/lib/aarch64-linux-gnu/faketime")
+from chaos.here import ENVIRONMENT
 
-
-def library() -> Path | None:
-    """Return the library, which Debian's package libfaketime brings; None where it is missing."""
-    found = [Path(place) / "libfaketimeMT.so.1" for place in _PLACES]
-    return next((path for path in found if path.exists()), None)
+_TURNED = Path(__file__).parent / "turned"
 
 
 class Clock:
-    """The wall clock of one engine; its monotonic clock and its JVM's clocks stay right."""
+    """The wall clock of one engine's Python code; every other clock stays right."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -21,12 +18,8 @@ class Clock:
     def environment(self) -> dict[str, str]:
         """Return what lets a process use this clock."""
         return {
-            "LD_PRELOAD": str(library()),
-            "FAKETIME_TIMESTAMP_FILE": str(self._path),
-            "FAKETIME_CACHE_DURATION": "1",
-            "FAKETIME_SKIP_CMDS": "java",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_DONT_RESET": "1",
+            "CHAOS_CLOCK": str(self._path),
+            "PYTHONPATH": os.pathsep.join([str(_TURNED), ENVIRONMENT["PYTHONPATH"]]),
         }
 
     def set(self, ahead_s: int) -> None:

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from random import Random
 
 from chaos.site import Pod
-from chaos.trial import LIMIT_S, Trial
-from support.replicas import restarted
+from chaos.trial import Trial
+from support.replicas import LIMIT_S, restarted
 from support.servers import Server, wait_until
-
-_CLOCK_CACHE_S = 1.1
-"""An engine looks at its fake clock's file once a second."""
 
 Mend = Callable[[], None]
 
@@ -291,7 +288,6 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     clock, jump = trial.clocks[pod.name], chance.choice((-1, 1)) * chance.randint(10, 86_400)
     clock.set(jump)
     trial.random_moment(chance)
-    time.sleep(_CLOCK_CACHE_S)
     again = restarted(pod)
 
     def strike() -> Stroke:

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -18,7 +18,16 @@ from kazoo.retry import KazooRetry
 from chaos.proxy import Proxy, Route
 from espha.runtime.election import ZNODE_PREFIX
 from support.replicas import Replica
-from support.servers import Kafka, Server, ZooKeeper, free_ports, listens, wait_until
+from support.servers import (
+    BRIEF,
+    LASTING,
+    Kafka,
+    Server,
+    ZooKeeper,
+    free_ports,
+    listens,
+    wait_until,
+)
 
 ENGINES = ("engine-0", "engine-1", "engine-2")
 _SERVERS = 3
@@ -29,14 +38,14 @@ LOOK_S = 0.2
 class RoutedKafka(Kafka):
     """Three brokers with a listener for each engine, so that one engine can be cut off."""
 
-    def __init__(self, folder: Path, proxied: bool) -> None:
+    def __init__(self, folder: Path, proxied: bool, java: Sequence[str]) -> None:
         ports = free_ports(2 * _SERVERS * len(ENGINES))
         rows = [ports[place : place + _SERVERS] for place in range(0, len(ports), _SERVERS)]
         self.inner = dict(zip(ENGINES, rows, strict=False))
         self.outer = dict(zip(ENGINES, rows[len(ENGINES) :], strict=True))
         if not proxied:
             self.outer = self.inner
-        super().__init__(folder, _SERVERS)
+        super().__init__(folder, _SERVERS, java=java)
 
     def bootstrap_of(self, engine: str) -> str:
         """Return where an engine finds the brokers."""
@@ -106,10 +115,10 @@ def family(pid: int) -> list[int]:
 class Site:
     """Servers that all deployments of a campaign share."""
 
-    def __init__(self, folder: Path, proxied: bool) -> None:
+    def __init__(self, folder: Path, proxied: bool, java: Sequence[str]) -> None:
         self.folder = folder
-        self.zookeeper = ZooKeeper(folder, replicas=_SERVERS)
-        self.kafka = RoutedKafka(folder, proxied)
+        self.zookeeper = ZooKeeper(folder, replicas=_SERVERS, java=java)
+        self.kafka = RoutedKafka(folder, proxied, java)
         self.proxy: Proxy | None = None
         self._zookeepers = dict.fromkeys(ENGINES, self.zookeeper.connect)
         self._znodes = KazooClient(
@@ -234,9 +243,9 @@ def _mode(port: int) -> str:
 
 
 @contextlib.contextmanager
-def running(folder: Path, proxied: bool) -> Iterator[Site]:
+def running(folder: Path, proxied: bool, lasting: bool) -> Iterator[Site]:
     """Start a site; everything of it ends with the block."""
-    site = Site(folder, proxied)
+    site = Site(folder, proxied, LASTING if lasting else BRIEF)
     try:
         site.start()
         yield site

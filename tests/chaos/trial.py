@@ -21,11 +21,9 @@ from espha.model.topics import topic_plan
 from espha.runtime.log import CLIENT_TUNING, PARTITION, Offsets, last_record, records_backwards
 from espha.runtime.main import transactional_id
 from espha.runtime.writer import FencedWriter
-from support.replicas import active_of
+from support.replicas import LIMIT_S, active_of
 from support.servers import JAR_CACHE, wait_until
 
-LIMIT_S = 150.0
-"""Longer than this nothing may take; it is an error of the campaign's subject."""
 _FRESH_MS = 2_000
 _SNAPSHOT_S = 10
 

@@ -34,6 +34,9 @@ class Feeder:
         traceback: TracebackType | None,
     ) -> None:
         """Stop; a test that has failed already keeps its own error."""
+        self._end()
+
+    def _end(self) -> None:
         self._ended.set()
         self._thread.join()
 
@@ -49,8 +52,7 @@ class Feeder:
 
     def stop(self) -> int:
         """Stop; return the number of rows published. Raises what kept it from publishing."""
-        self._ended.set()
-        self._thread.join()
+        self._end()
         if self._failed:
             raise self._failed
         return self.sent

@@ -15,7 +15,8 @@ from typing import Any
 from espha.runtime.launch import PROCESS_NAME
 from support.servers import free_ports, wait_until
 
-_LIMIT_S = 150.0
+LIMIT_S = 150.0
+"""Longer than this nothing may take, however busy the machine is."""
 
 
 class Replica:
@@ -133,7 +134,7 @@ def restarted(*replicas: Replica) -> Callable[[], None]:
     def again() -> bool:
         return all(_restarts(replica) > before[replica.name] for replica in replicas)
 
-    return lambda: wait_until(again, _LIMIT_S, f"{', '.join(before)} started again")
+    return lambda: wait_until(again, LIMIT_S, f"{', '.join(before)} started again")
 
 
 def _restarts(replica: Replica) -> int:

@@ -9,7 +9,7 @@ import subprocess
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -23,8 +23,10 @@ JAR_CACHE = (
     / "jars"
 )
 
-_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Servers that live for minutes: the better compiler would take the processor for all of them."""
+LASTING = ("-XX:+UseSerialGC",)
+"""Java's options for servers that live long enough to be compiled well."""
+BRIEF = (*LASTING, "-XX:TieredStopAtLevel=1")
+"""For those that live for minutes: the better compiler would take the processor for all of them."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -66,12 +68,11 @@ def listens(port: int) -> bool:
 class Server:
     """One JVM server; it can be killed, frozen, thawed and started again with the same data."""
 
-    def __init__(self, name: str, folder: Path, jars: str, main: list[str], heap_mb: int) -> None:
+    def __init__(
+        self, name: str, folder: Path, jars: str, main: list[str], java: Sequence[str]
+    ) -> None:
         self.name, self.folder = name, folder
-        self._command = [
-            "java", f"-Xmx{heap_mb}m", *_JAVA,
-            "-cp", f"{JAR_CACHE / jars}/*", *main,
-        ]  # fmt: skip
+        self._command = ["java", *java, "-cp", f"{JAR_CACHE / jars}/*", *main]
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
 
@@ -102,7 +103,9 @@ class Server:
 class ZooKeeper:
     """An ensemble of one or three servers."""
 
-    def __init__(self, folder: Path, replicas: int = 1, tick_ms: int = 200) -> None:
+    def __init__(
+        self, folder: Path, replicas: int = 1, tick_ms: int = 200, java: Sequence[str] = BRIEF
+    ) -> None:
         ports = free_ports(replicas * 3)
         clients = ports[:replicas]
         peers = zip(ports[replicas : 2 * replicas], ports[2 * replicas :], strict=True)
@@ -122,7 +125,7 @@ class ZooKeeper:
                 + (quorum if replicas > 1 else "")
             )
             main = ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(home / "zoo.cfg")]
-            server = Server(f"zookeeper-{index}", home, "zookeeper", main, 96)
+            server = Server(f"zookeeper-{index}", home, "zookeeper", main, ["-Xmx96m", *java])
             server.port = port
             self.servers.append(server)
         self.connect = ",".join(f"127.0.0.1:{port}" for port in clients)
@@ -147,7 +150,11 @@ class Kafka:
     """
 
     def __init__(
-        self, folder: Path, replicas: int = 1, settings: Mapping[str, str | int] | None = None
+        self,
+        folder: Path,
+        replicas: int = 1,
+        settings: Mapping[str, str | int] | None = None,
+        java: Sequence[str] = BRIEF,
     ) -> None:
         """Format the volumes; `settings` of brokers come before the usual ones."""
         self._settings = settings or {}
@@ -171,7 +178,7 @@ class Kafka:
                 home,
                 "kafka",
                 ["kafka.Kafka", str(home / "server.properties")],
-                256,
+                ["-Xmx256m", *java],
             )
             server.port = port
             self.servers.append(server)
@@ -229,7 +236,7 @@ class Kafka:
 
     def _format(self, home: Path, cluster_id: str) -> None:
         subprocess.run(
-            ["java", *_JAVA, "-cp", f"{JAR_CACHE / 'kafka'}/*",
+            ["java", *BRIEF, "-cp", f"{JAR_CACHE / 'kafka'}/*",
              "kafka.tools.StorageTool", "format", "-t", cluster_id,
              "-c", str(home / "server.properties")],
             check=True, cwd=home, capture_output=True,
