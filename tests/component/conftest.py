@@ -1,5 +1,6 @@
 """One ZooKeeper and one three-broker Kafka for all component tests; topics are made a test."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -26,4 +27,5 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         cluster.start()
         yield cluster
     finally:
+        gc.collect()  # clients of ended tests; they would look for the brokers, and say so aloud
         cluster.stop()
