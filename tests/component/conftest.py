@@ -1,11 +1,15 @@
 """One ZooKeeper and one three-broker Kafka for all component tests; topics are made a test."""
 
-import gc
 from collections.abc import Iterator
 
 import pytest
 
+from espha.runtime.log import CLIENT_TUNING
 from support.servers import Kafka, ZooKeeper
+
+# Clients of ended tests look for the brokers when these have ended, too; said aloud, that would
+# stand below the summary of the tests, hundreds of lines of it.
+CLIENT_TUNING["log_level"] = 2
 
 
 @pytest.fixture(scope="session")
@@ -27,5 +31,4 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         cluster.start()
         yield cluster
     finally:
-        gc.collect()  # clients of ended tests; they would look for the brokers, and say so aloud
         cluster.stop()
