@@ -151,6 +151,7 @@ class Trial:
             status = pod.status()
             shown = [status.get(key) for key in ("state", "in_step", "sequence", "message")]
             told.append(f"{pod.name} {shown}")
+        told.append(f"the queue: {', '.join(self.site.queue(self.root))}")
         arrivals = self.reader.refresh() if self._reader else []
         told.append(f"{len(arrivals)} outputs, the last one {arrivals[-1:]}")
         return "; ".join(told)

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
@@ -60,7 +60,9 @@ class Membership:
         self.znode: str | None = None
         self._owner: int | None = None
         """The session that is known to own it."""
-        forever = KazooRetry(max_tries=-1, delay=0.05, backoff=1.5, max_delay=1.0)
+        # A new leader of ZooKeeper gives each session its full time once more: be back within it.
+        often = min(1.0, self._session_s / 8)
+        forever = KazooRetry(max_tries=-1, delay=min(0.05, often), backoff=1.5, max_delay=often)
         self._client = KazooClient(
             hosts=servers, timeout=self._session_s, connection_retry=forever, command_retry=None
         )
@@ -148,7 +150,7 @@ class Membership:
         queue = _standing(children)
         mine = self._own(queue)
         if mine is None:
-            self._create()
+            self._stand()
             self._wake.set()
             return
         place = queue.index(mine)
@@ -182,7 +184,7 @@ class Membership:
 
     def _own(self, queue: list[str]) -> str | None:
         """Find this session's znode, also one whose creation was never confirmed."""
-        session = (self._client.client_id or (None,))[0]
+        session, _ = self._session()
         known = self.znode.rsplit("/", 1)[1] if self.znode else None
         if known in queue and session == self._owner:  # numbers are never given out twice
             return known
@@ -205,7 +207,11 @@ class Membership:
                 self._client.delete(self.znode)
         self._leaving.clear()
 
-    def _create(self) -> None:
+    def _stand(self) -> None:
+        """Make a znode, unless one whose creation was never confirmed shows up by now."""
+        self._client.sync(self._root)
+        if self._own(_standing(self._children())) is not None:
+            return
         self.znode = self._client.create(
             f"{self._root}/{ZNODE_PREFIX}",
             self._whereabouts(),
@@ -215,8 +221,19 @@ class Membership:
         )
         _LOG.info("znode made", znode=self.znode)
 
+    def _session(self) -> tuple[int, bytes]:
+        """Return the session's id and password.
+
+        Raises:
+            ConnectionLoss: there is no connection, so nobody knows what this session owns.
+        """
+        known: tuple[int, bytes] | None = self._client.client_id
+        if known is None:
+            raise ConnectionLoss
+        return known
+
     def _whereabouts(self) -> bytes:
-        session, password = self._client.client_id or (0, b"")
+        session, password = self._session()
         found = Whereabouts(self._name, self._address, session, password.hex())
         return json.dumps(found._asdict()).encode()
 

@@ -1,0 +1,82 @@
+"""A stay in the election, in this process, so that its connection can be lost at any line."""
+
+import socket
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kazoo.exceptions import ConnectionLoss
+
+from espha.runtime.election import Membership
+from support.servers import ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+LIMIT_S = 60
+
+
+@pytest.fixture
+def member(zookeeper: ZooKeeper) -> Iterator[Membership]:
+    """One that stands for election, and has been elected."""
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    made = Membership(zookeeper.connect, root, "a", 10_000, lambda: None)
+    made.join()
+    wait_until(lambda: made.leads, LIMIT_S, "it is elected")
+    yield made
+    made.close()
+
+
+def test_a_connection_lost_before_it_finds_its_znode_makes_no_second_one(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of one session are a deadlock: the next one waits for a znode that never goes."""
+    client, looks = member._client, 0
+    really = client.get_children
+
+    def lost_behind(path: str) -> Any:
+        nonlocal looks
+        children = really(path)
+        looks += 1
+        if looks == 1:
+            client._connection._socket.shutdown(socket.SHUT_RDWR)
+            wait_until(lambda: not client.connected, LIMIT_S, "the connection is lost")
+        return children
+
+    monkeypatch.setattr(client, "get_children", lost_behind)
+    before = member.znode
+    member._wake.set()
+    wait_until(lambda: looks >= 2 and client.connected, LIMIT_S, "it has looked again")
+    assert member.queue() == ["a"]
+    assert member.znode == before
+
+
+def test_a_znode_whose_creation_was_not_confirmed_is_taken(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even a server that lags behind, and does not show it yet, leads to a second one."""
+    client, lost, behind = member._client, False, False
+    really, create = client.get_children, client.create
+
+    def unconfirmed(*arguments: Any, **options: Any) -> Any:
+        nonlocal lost, behind
+        made = create(*arguments, **options)
+        if not lost:
+            lost = behind = True
+            raise ConnectionLoss
+        return made
+
+    def lags(path: str) -> Any:
+        nonlocal behind
+        if behind:
+            behind = False
+            return []
+        return really(path)
+
+    monkeypatch.setattr(client, "create", unconfirmed)
+    monkeypatch.setattr(client, "get_children", lags)
+    first = member.znode
+    member.requeue()
+    wait_until(lambda: member.leads and member.znode != first, LIMIT_S, "it is elected again")
+    assert lost
+    assert member.queue() == ["a"]
