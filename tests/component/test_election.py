@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kazoo.client import TransactionRequest
 from kazoo.exceptions import ConnectionLoss
 
 from espha.runtime.election import Membership
@@ -18,19 +19,24 @@ LIMIT_S = 60
 
 @pytest.fixture
 def member(zookeeper: ZooKeeper) -> Iterator[Membership]:
-    """One that stands for election, and has been elected."""
+    """One that does not stand for election yet."""
     root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
     made = Membership(zookeeper.connect, root, "a", 10_000, lambda: None)
-    made.join()
-    wait_until(lambda: made.leads, LIMIT_S, "it is elected")
     yield made
     made.close()
+
+
+def be_elected(member: Membership) -> None:
+    """Stand for election, and wait."""
+    member.join()
+    wait_until(lambda: member.leads, LIMIT_S, "it is elected")
 
 
 def test_a_connection_lost_before_it_finds_its_znode_makes_no_second_one(
     member: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of one session are a deadlock: the next one waits for a znode that never goes."""
+    be_elected(member)
     client, looks = member._client, 0
     really = client.get_children
 
@@ -75,8 +81,33 @@ def test_a_znode_whose_creation_was_not_confirmed_is_taken(
 
     monkeypatch.setattr(client, "create", unconfirmed)
     monkeypatch.setattr(client, "get_children", lags)
+    be_elected(member)
+    assert lost
+    assert member.queue() == ["a"]
+
+
+def test_a_step_to_the_end_that_was_not_confirmed_is_not_taken_twice(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer is lost; at the next attempt the znode that it left is gone already."""
+    be_elected(member)
+    steps: list[TransactionRequest] = []
+
+    def unconfirmed() -> TransactionRequest:
+        steps.append(step := TransactionRequest(member._client))
+        if len(steps) == 1:
+            commit = step.commit
+
+            def lost() -> None:
+                commit()
+                raise ConnectionLoss
+
+            monkeypatch.setattr(step, "commit", lost)
+        return step
+
+    monkeypatch.setattr(member._client, "transaction", unconfirmed)
     first = member.znode
     member.requeue()
     wait_until(lambda: member.leads and member.znode != first, LIMIT_S, "it is elected again")
-    assert lost
+    assert len(steps) == 2
     assert member.queue() == ["a"]

@@ -47,6 +47,7 @@ class Membership:
         """
         self._servers = servers
         self._root = root.rstrip("/")
+        self._prefix = f"{self._root}/{ZNODE_PREFIX}"
         self._name, self._address, self._silent_ms = name, address, silent_ms
         self._watched: tuple[str, Watch] | None = None
         self._on_elected = on_elected
@@ -200,11 +201,18 @@ class Membership:
         return None
 
     def _leave(self) -> None:
-        """Take this session's znode out of the queue."""
+        """Go to the queue's end in one step, so that whoever gives way now comes behind this."""
         self._elected = False
         if self.znode:
-            with contextlib.suppress(NoNodeError):
-                self._client.delete(self.znode)
+            step = self._client.transaction()
+            step.delete(self.znode)
+            step.create(self._prefix, self._whereabouts(), ephemeral=True, sequence=True)
+            left, made = step.commit()
+            if not isinstance(made, Exception):
+                self.znode = str(made)
+                _LOG.info("znode made", znode=self.znode)
+            elif not isinstance(left, NoNodeError):  # gone: with its session, or by this already
+                raise made
         self._leaving.clear()
 
     def _stand(self) -> None:
@@ -213,7 +221,7 @@ class Membership:
         if self._own(_standing(self._children())) is not None:
             return
         self.znode = self._client.create(
-            f"{self._root}/{ZNODE_PREFIX}",
+            self._prefix,
             self._whereabouts(),
             ephemeral=True,
             sequence=True,
