@@ -205,12 +205,12 @@ def freeze_pod(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def broker_leader(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the broker that leads an output topic."""
     topic = chance.choice(list(trial.plan.outputs.values()))
-    return _servers(trial, chance, [trial.site.leader_of(topic)])
+    return _servers(trial, chance, [trial.site.kafka.leader_of(topic)])
 
 
 def broker_coordinator(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the broker that coordinates the transactions."""
-    return _servers(trial, chance, [trial.site.coordinator_of(trial.transactional_id)])
+    return _servers(trial, chance, [trial.site.kafka.coordinator_of(trial.transactional_id)])
 
 
 def two_brokers(trial: Trial, chance: Random) -> Callable[[], Stroke]:

@@ -8,8 +8,6 @@ import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
@@ -124,7 +122,6 @@ class Site:
         self._znodes = KazooClient(
             hosts=self.zookeeper.connect, connection_retry=KazooRetry(max_tries=-1, max_delay=0.5)
         )
-        self._admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 2})
         if proxied:
             self.proxy = Proxy(self._routes())
 
@@ -152,38 +149,11 @@ class Site:
 
     def whole(self) -> bool:
         """Tell whether all servers serve and every partition has all its replicas in sync."""
-        servers = [*self.zookeeper.servers, *self.kafka.servers]
-        if not all(listens(server.port) for server in servers):
-            return False
-        try:
-            topics = self._admin.list_topics(timeout=2).topics.values()
-        except KafkaException:
-            return False
-        partitions = [each for topic in topics for each in topic.partitions.values()]
-        return bool(partitions) and all(
-            len(each.isrs) == _SERVERS and each.leader >= 0 for each in partitions
-        )
+        return self.kafka.whole() and all(listens(server.port) for server in self.zookeeper.servers)
 
     def wait_whole(self, timeout: float) -> None:
         """Wait until nothing is left of a fault at the servers."""
         wait_until(self.whole, timeout, "all servers serve, all replicas in sync", LOOK_S)
-
-    def leader_of(self, topic: str) -> Server:
-        """Return the broker that leads a topic."""
-        metadata = self._admin.list_topics(topic, timeout=10)
-        leader: int = metadata.topics[topic].partitions[0].leader
-        return self.kafka.servers[leader]
-
-    def coordinator_of(self, transactional_id: str) -> Server:
-        """Return the broker that coordinates the transactions of an id."""
-        partitions = (
-            self._admin.list_topics("__transaction_state", timeout=10)
-            .topics["__transaction_state"]
-            .partitions
-        )
-        place = java_hash(transactional_id) % len(partitions)
-        leader: int = partitions[place].leader
-        return self.kafka.servers[leader]
 
     def queue(self, root: str) -> list[str]:
         """Return the names of those who stand in an election, the first one first.
@@ -220,14 +190,6 @@ class Site:
                 for port, server in zip(ports, self.zookeeper.servers, strict=True)
             ]
         return routes
-
-
-def java_hash(text: str) -> int:
-    """Return the number from which Kafka finds the coordinator of an id: |Java's hash|."""
-    value = 0
-    for letter in text:
-        value = (31 * value + ord(letter)) & 0xFFFFFFFF
-    return abs(value - (1 << 32) if value >> 31 else value) % (1 << 31)
 
 
 def _mode(port: int) -> str:

@@ -23,6 +23,8 @@ JAR_CACHE = (
     / "jars"
 )
 
+_TRANSACTION_PARTITIONS = 4
+
 LASTING = ("-XX:+UseSerialGC",)
 """Java's options for servers that live long enough to be compiled well."""
 BRIEF = (*LASTING, "-XX:TieredStopAtLevel=1")
@@ -162,6 +164,7 @@ class Kafka:
         self.ports, controllers = ports[:replicas], ports[replicas:]
         self.replicas = replicas
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
         voters = ",".join(f"{index}@127.0.0.1:{port}" for index, port in enumerate(controllers))
         # A letter first: a command line takes an id that begins with '-' for an option.
         cluster_id = "c" + urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
@@ -189,23 +192,48 @@ class Kafka:
             server.start()
         for server in self.servers:
             server.wait()
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        wait_until(lambda: len(_brokers(admin)) == self.replicas, 60, "all brokers registered")
+        wait_until(
+            lambda: len(_brokers(self._admin)) == self.replicas, 60, "all brokers registered"
+        )
 
     def stop(self) -> None:
         """Kill all brokers."""
         for server in self.servers:
             server.kill()
 
+    def leader_of(self, topic: str, partition: int = 0) -> Server:
+        """Return the broker that leads a partition."""
+        partitions = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
+        leader: int = partitions[partition].leader
+        return self.servers[leader]
+
+    def coordinator_of(self, transactional_id: str) -> Server:
+        """Return the broker that coordinates the transactions of an id."""
+        return self.leader_of(
+            "__transaction_state", java_hash(transactional_id) % _TRANSACTION_PARTITIONS
+        )
+
+    def whole(self) -> bool:
+        """Tell whether all brokers serve and every partition has all its replicas in sync."""
+        if not all(listens(server.port) for server in self.servers):
+            return False
+        try:
+            topics = self._admin.list_topics(timeout=2).topics.values()
+        except KafkaException:
+            return False
+        partitions = [each for topic in topics for each in topic.partitions.values()]
+        return bool(partitions) and all(
+            len(each.isrs) == self.replicas and each.leader >= 0 for each in partitions
+        )
+
     def make_topics(self, *names: str) -> None:
         """Make one-partition topics, replicated to all brokers."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
         config = {"min.insync.replicas": str(min(2, self.replicas))}
         topics = [
             NewTopic(name, num_partitions=1, replication_factor=self.replicas, config=config)
             for name in names
         ]
-        for future in admin.create_topics(topics).values():
+        for future in self._admin.create_topics(topics).values():
             future.result(30)
 
     def _properties(self, node: int, port: int, controller: int, voters: str, home: Path) -> str:
@@ -222,10 +250,10 @@ class Kafka:
             "offsets.topic.replication.factor": internal,
             "transaction.state.log.replication.factor": internal,
             "transaction.state.log.min.isr": min(2, internal),
-            "transaction.state.log.num.partitions": 4,
+            "transaction.state.log.num.partitions": _TRANSACTION_PARTITIONS,
             "offsets.topic.num.partitions": 1,
             "broker.session.timeout.ms": 800,
-            "broker.heartbeat.interval.ms": 100,
+            "broker.heartbeat.interval.ms": 200,  # also how long a broker waits for the answer
             "controller.quorum.fetch.timeout.ms": 1200,
             "controller.quorum.election.timeout.ms": 300,
             "controller.quorum.election.backoff.max.ms": 100,
@@ -241,6 +269,14 @@ class Kafka:
              "-c", str(home / "server.properties")],
             check=True, cwd=home, capture_output=True,
         )  # fmt: skip
+
+
+def java_hash(text: str) -> int:
+    """Return the number from which Kafka finds the coordinator of an id: |Java's hash|."""
+    value = 0
+    for letter in text:
+        value = (31 * value + ord(letter)) & 0xFFFFFFFF
+    return abs(value - (1 << 32) if value >> 31 else value) % (1 << 31)
 
 
 def _brokers(admin: AdminClient) -> dict[int, object]:

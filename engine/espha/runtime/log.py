@@ -23,6 +23,13 @@ PARTITION = 0
 CLIENT_TUNING = {
     # Find a new leader within milliseconds instead of the stock 100 ms to 1 s steps.
     "topic.metadata.refresh.fast.interval.ms": 20,
+    # A client whose requests all were answered when a broker died looks for the new leader once a
+    # second, and may need several looks. This makes it ask all the time; an answer costs little.
+    "topic.metadata.refresh.interval.ms": 200,
+    "metadata.max.age.ms": 900_000,
+    # What a broker does not answer (it froze, or the network ate it) is asked again, not after the
+    # stock minute: a consumer that waits for one answer reads nothing meanwhile.
+    "socket.timeout.ms": 5_000,
     "retry.backoff.ms": 10,
     "retry.backoff.max.ms": 50,
     "reconnect.backoff.ms": 10,

@@ -13,8 +13,8 @@ from chaos import report
 from chaos.campaign import Outcome, Plan
 from chaos.reader import Arrival
 from chaos.report import Source, percentile
-from chaos.site import java_hash
 from chaos.verdict import Strike, Verdict, _Epochs, gap
+from support.servers import java_hash
 
 PLAN = Plan(("engine", "standby"), 3, 200, "ha", 7, leg=4)
 
