@@ -4,6 +4,7 @@ import logging
 import random
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,15 +15,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from dev import tools
 from rich.console import Console
 
-from chaos import disk, report
+from chaos import cluster, disk, report
 from chaos.campaign import Outcome, Plan, campaign
 from chaos.faults import KINDS
 from chaos.here import ROOT
 from chaos.models import MODELS
 
 DOCS = ROOT / "docs" / "chaos"
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _USUAL = "engine,supervisor,pod"
 _CONSOLE = Console(soft_wrap=True) if sys.stdout.isatty() else Console(width=160, soft_wrap=True)
 
@@ -59,9 +62,11 @@ def main(
         output = DOCS / "results.json"
     runs = report.load(output) if merge or docs or fill or show else []
     had = report.counts(runs) if fill else {}
-    plan = Plan(
-        _kinds(faults, soak), count, rate, _model(model), _seed(seed), leg, soak, warm_up, had
-    )
+    kinds = kinds_of(faults, soak)
+    model = _model(model)
+    if _in_cluster(kinds):
+        rate, model = cluster.ROWS_PER_SECOND, cluster.MODEL
+    plan = Plan(kinds, count, rate, model, _seed(seed), leg, soak, warm_up, had)
     if not show:
         for outcome in _outcomes(plan):
             runs.append(report.run_of(plan, _source(), outcome))
@@ -76,17 +81,26 @@ def main(
     raise typer.Exit(1 if problems else 0)
 
 
+def _interrupt_once(*_: object) -> None:
+    """End the campaign, and let nothing disturb what ends its processes."""
+    for number in _INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def _list() -> None:
     for name, kind in KINDS.items():
         lack = _lacks(kind.needs)
         _CONSOLE.print(f"{name:20} {kind.text}{f' ({lack})' if lack else ''}", highlight=False)
 
 
-def _kinds(text: str | None, soak: float) -> tuple[str, ...]:
+def kinds_of(text: str | None, soak: float) -> tuple[str, ...]:
+    """Return the kinds that an option names; raises typer.BadParameter."""
     if text is None:
         return () if soak else tuple(_USUAL.split(","))
     if text == "all":
-        return tuple(name for name, kind in KINDS.items() if not _lacks(kind.needs))
+        here = {name: kind for name, kind in KINDS.items() if kind.needs != "cluster"}
+        return tuple(name for name, kind in here.items() if not _lacks(kind.needs))
     names = tuple(text.split(","))
     unknown = [name for name in names if name not in KINDS]
     if unknown:
@@ -94,13 +108,23 @@ def _kinds(text: str | None, soak: float) -> tuple[str, ...]:
     lacking = [lack for name in names if (lack := _lacks(KINDS[name].needs))]
     if lacking:
         raise typer.BadParameter(lacking[0])
+    if len({KINDS[name].needs == "cluster" for name in names}) > 1:
+        raise typer.BadParameter(
+            "faults in a cluster have a deployment of their own; name them alone"
+        )
     return names
+
+
+def _in_cluster(kinds: tuple[str, ...]) -> bool:
+    return any(KINDS[name].needs == "cluster" for name in kinds)
 
 
 def _lacks(need: str) -> str:
     """Say what this machine lacks for a fault; "" when nothing is missing."""
     if need == "disk" and not disk.possible():
         return "full disks need root, to mount them"
+    if need == "cluster" and not tools.kubeconfig().exists():
+        return "there is no local cluster: make cluster images"
     return ""
 
 
@@ -115,6 +139,10 @@ def _seed(seed: int | None) -> int:
 
 
 def _outcomes(plan: Plan) -> Iterator[Outcome]:
+    return cluster.campaign(plan, _say) if _in_cluster(plan.faults) else _of_processes(plan)
+
+
+def _of_processes(plan: Plan) -> Iterator[Outcome]:
     folder = Path(tempfile.mkdtemp(prefix="espha-chaos-"))
     whole = False
     try:
@@ -148,4 +176,6 @@ def _source() -> report.Source:
 
 
 if __name__ == "__main__":
+    for each in _INTERRUPTS:
+        signal.signal(each, _interrupt_once)
     typer.run(main)

@@ -121,6 +121,7 @@ def _errors(trial: Trial, outcome: Outcome, say: Say) -> Iterator[None]:
 def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome) -> int:
     """Strike, mend, wait until all is well; return the newest epoch."""
     kind = KINDS[name]
+    assert kind.prepare is not None, f"{name} is not a fault of processes"
     moment = "transaction" if kind.moments and chance.random() < 0.4 else "any"
     trial.random_moment(chance)
     strike_now = kind.prepare(trial, chance)

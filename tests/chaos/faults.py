@@ -40,14 +40,14 @@ class Kind:
     Attributes:
         text: what happens, for people.
         prepare: finds the victims before the moment comes, so that nothing stands between the
-            moment and the stroke; returns what strikes.
+            moment and the stroke; returns what strikes. None: `chaos.cluster` strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        needs: `proxy`, `disk` or `clock`: what a trial must have for it.
+        needs: `proxy`, `disk`, `clock` or `cluster`: what a trial must have for it.
         moments: whether it also strikes in the middle of transactions.
     """
 
     text: str
-    prepare: Callable[[Trial, Random], Callable[[], Stroke]]
+    prepare: Callable[[Trial, Random], Callable[[], Stroke]] | None
     takeovers: int
     needs: str = ""
     moments: bool = True
@@ -373,5 +373,6 @@ KINDS = {
     "disk-full": Kind("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
     "clock": Kind("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
     "cut-both": Kind("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
+    "operator": Kind("operator killed, half of the time an engine too", None, 1, needs="cluster"),
 }
 """All kinds, by the names that the command knows."""

@@ -3,13 +3,17 @@
 `make chaos` runs the long form; docs/chaos.md tells what is in it.
 """
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from chaos.campaign import Plan, campaign
+from chaos.here import ENVIRONMENT, ROOT
 from chaos.site import family
 from chaos.verdict import DAMAGES
 from support.deployment import Deployment
@@ -78,3 +82,51 @@ def test_a_zombie_is_fenced_and_comes_back_as_a_standby(
     log = (tmp_path / f"{zombie.name}.log").read_text()
     assert "Fenced" in log
     assert log.count("hot failover state switched to active") == 1
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Also a second one, and where a shell had interrupts ignored."""
+    command = [
+        sys.executable,
+        "-m",
+        "chaos",
+        "--warm-up",
+        "0",
+        "--output",
+        str(tmp_path / "o.json"),
+    ]
+    with (tmp_path / "log").open("wb") as log:
+        run = subprocess.Popen(
+            [*deaf, *chaos],
+            cwd=ROOT,
+            env={**ENVIRONMENT, "TMPDIR": str(tmp_path)},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        wait_until(lambda: len(_engines(run.pid)) == 3, 120, "three supervisors are there")
+        everything = family(run.pid)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+            run.send_signal(number)
+        run.wait(60)
+        wait_until(lambda: not any(map(_lives, everything)), 30, "all of it has ended")
+    finally:
+        for pid in family(run.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        run.wait()
+
+
+def _engines(pid: int) -> list[int]:
+    return [each for each in family(pid) if b"supervise" in _command(each)]
+
+
+def _command(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def _lives(pid: int) -> bool:
+    return _command(pid) != b""

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 
-from chaos import report
+from chaos import cluster, report
+from chaos.__main__ import kinds_of
 from chaos.campaign import Outcome, Plan
 from chaos.reader import Arrival
 from chaos.report import Source, percentile
@@ -147,3 +149,20 @@ def test_the_coordinator_is_found_as_kafka_finds_it() -> None:
     """Values of Java's String.hashCode without the sign; its smallest number counts as 0."""
     assert java_hash("hello") == 99_162_322
     assert java_hash("polygenelubricants") == 0
+
+
+def test_what_verify_found_in_a_cluster_is_damage() -> None:
+    report_of_verify = {
+        "ok": False, "rows_in": 9, "rows_out": 8, "lost": 1, "double": 2, "disorder": 3,
+        "foreign": 4, "wrong_sums": 5, "wrong_values": 6, "complaints": ["row 3 is missing"],
+    }  # fmt: skip
+    found = cluster.verdict(report_of_verify)
+    assert found.damage == {"lost": 1, "double": 2, "out of order": 3, "wrong": 15}
+    assert found.problems == ["row 3 is missing"]
+    assert cluster.verdict({**report_of_verify, "ok": True}).problems == []
+
+
+def test_faults_in_a_cluster_are_named_alone() -> None:
+    with pytest.raises(typer.BadParameter, match="name them alone"):
+        kinds_of("operator,engine", soak=0)
+    assert "operator" not in kinds_of("all", soak=0)
