@@ -1,5 +1,6 @@
 """A stay in the election, in this process, so that its connection can be lost at any line."""
 
+import contextlib
 import socket
 import uuid
 from collections.abc import Iterator
@@ -30,6 +31,15 @@ def be_elected(member: Membership) -> None:
     """Stand for election, and wait."""
     member.join()
     wait_until(lambda: member.leads, LIMIT_S, "it is elected")
+
+
+def lose_connection(member: Membership) -> None:
+    """Cut the connection, and wait for the next one."""
+    client, states = member._client, list[str]()
+    client.add_listener(states.append)
+    client._connection._socket.shutdown(socket.SHUT_RDWR)
+    wait_until(lambda: "CONNECTED" in states, LIMIT_S, "it has a connection again")
+    client.remove_listener(states.append)
 
 
 def test_a_connection_lost_before_it_finds_its_znode_makes_no_second_one(
@@ -111,3 +121,38 @@ def test_a_step_to_the_end_that_was_not_confirmed_is_not_taken_twice(
     wait_until(lambda: member.leads and member.znode != first, LIMIT_S, "it is elected again")
     assert len(steps) == 2
     assert member.queue() == ["a"]
+
+
+def test_servers_that_are_gone_without_a_word_cost_no_session(
+    zookeeper: ZooKeeper, gone: list[str]
+) -> None:
+    """A lost connection finds the server that lives, whatever is asked first."""
+    servers = ",".join([*gone, zookeeper.connect])
+    member = Membership(servers, f"/ESP/test/{uuid.uuid4().hex[:8]}", "a", 4_000, lambda: None)
+    try:
+        be_elected(member)
+        before = member.znode
+        for _ in range(6):
+            lose_connection(member)
+        assert member.queue() == ["a"]
+        assert member.znode == before
+    finally:
+        member.close()
+
+
+@pytest.fixture
+def gone() -> Iterator[list[str]]:
+    """Two addresses at which nobody accepts and nobody refuses: their queues are full."""
+    with contextlib.ExitStack() as stack:
+        addresses = []
+        for _ in range(2):
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+            address = server.getsockname()
+            full = False
+            while not full:
+                try:
+                    stack.enter_context(socket.create_connection(address, 0.2))
+                except TimeoutError:
+                    full = True
+            addresses.append(f"{address[0]}:{address[1]}")
+        yield addresses

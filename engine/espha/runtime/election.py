@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.retry import KazooRetry
 
 from espha.runtime.watch import Watch, Whereabouts, close_session
@@ -20,6 +20,21 @@ NEXT = "next"
 _RECHECK_S = 5.0
 _RETRY_S = 0.1
 _LOG = structlog.get_logger()
+
+
+class _Brisk(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """Gives up an address that does not answer within `limit_s`.
+
+    Kazoo waits a whole session for each: behind a server whose machine is gone, it would be over
+    before a server that lives is asked.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__()
+        self._limit_s = limit_s
+
+    def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
+        return super().create_connection(*args, timeout=min(timeout, self._limit_s), **kwargs)
 
 
 class Membership:
@@ -65,7 +80,11 @@ class Membership:
         often = min(1.0, self._session_s / 8)
         forever = KazooRetry(max_tries=-1, delay=min(0.05, often), backoff=1.5, max_delay=often)
         self._client = KazooClient(
-            hosts=servers, timeout=self._session_s, connection_retry=forever, command_retry=None
+            hosts=servers,
+            timeout=self._session_s,
+            connection_retry=forever,
+            command_retry=None,
+            handler=_Brisk(self._session_s / 4),
         )
         self._client.add_listener(lambda _state: self._wake.set())
         self._client.start_async()
