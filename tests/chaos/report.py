@@ -98,7 +98,7 @@ def wrong(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def rows(runs: list[dict[str, Any]]) -> list[list[str]]:
-    """Return the table: a line for each kind of fault and rate, for soaks, and for everything."""
+    """Return the table: a line for each kind of fault and rate, soak, and model; for everything."""
     lines = []
     for name, rate, strikes in _groups(runs):
         damage = sum((Counter(each["damage"]) for each in strikes), Counter[str]())
@@ -111,9 +111,15 @@ def rows(runs: list[dict[str, Any]]) -> list[list[str]]:
             filler = ["-"] * (len(HEADINGS) - 3)
             lines.append([f"none, {minutes:.0f} min", f"{rate:g}", *filler, str(quiet)])
             lines[-1] += ["-"] * len(DAMAGES)
-    total = sum((Counter(run["damage"]) for run in runs), Counter[str]())
-    lines.append(_line("together", None, [each for run in runs for each in run["strikes"]], total))
-    return lines
+    models = sorted({run["model"] for run in runs})
+    for model in models if len(models) > 1 else ():
+        lines.append(_all_of(f"model {model}", [run for run in runs if run["model"] == model]))
+    return [*lines, _all_of("together", runs)]
+
+
+def _all_of(name: str, runs: list[dict[str, Any]]) -> list[str]:
+    damage = sum((Counter(run["damage"]) for run in runs), Counter[str]())
+    return _line(name, None, [each for run in runs for each in run["strikes"]], damage)
 
 
 def _rates(runs: list[dict[str, Any]]) -> list[float]:

@@ -127,6 +127,13 @@ def test_each_rate_and_each_soak_has_a_line() -> None:
     ]
 
 
+def test_each_model_has_a_line_where_there_are_several() -> None:
+    other = run()
+    other["model"] = "two"
+    names = [line[0] for line in report.rows([run(), other])]
+    assert names == ["engine", "model ha", "model two", "together"]
+
+
 @pytest.mark.parametrize("kind", ["lost", "double", "out of order", "wrong", "acks missing"])
 def test_each_damage_is_wrong(kind: str) -> None:
     damaged = run()
