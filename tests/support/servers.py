@@ -164,7 +164,9 @@ class Kafka:
         self.ports, controllers = ports[:replicas], ports[replicas:]
         self.replicas = replicas
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
-        self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
+        self._admin = AdminClient(
+            {"bootstrap.servers": self.bootstrap, "reconnect.backoff.max.ms": 100, "log_level": 2}
+        )
         voters = ",".join(f"{index}@127.0.0.1:{port}" for index, port in enumerate(controllers))
         # A letter first: a command line takes an id that begins with '-' for an option.
         cluster_id = "c" + urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
