@@ -11,6 +11,7 @@ from kazoo.client import TransactionRequest
 from kazoo.exceptions import ConnectionLoss
 
 from espha.runtime.election import Membership
+from espha.runtime.watch import Whereabouts, close_session
 from support.servers import ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -40,6 +41,13 @@ def lose_connection(member: Membership) -> None:
     client._connection._socket.shutdown(socket.SHUT_RDWR)
     wait_until(lambda: "CONNECTED" in states, LIMIT_S, "it has a connection again")
     client.remove_listener(states.append)
+
+
+def be_closed(member: Membership, servers: str) -> None:
+    """Have the session closed as a follower does it, and wait for the znode of the next one."""
+    known, (session, password) = {member.znode, None}, member._session()
+    close_session(servers, Whereabouts("a", "", session, password.hex()), 2)
+    wait_until(lambda: member.znode not in known, LIMIT_S, "it has a new znode")
 
 
 def test_a_connection_lost_before_it_finds_its_znode_makes_no_second_one(
@@ -136,6 +144,21 @@ def test_servers_that_are_gone_without_a_word_cost_no_session(
             lose_connection(member)
         assert member.queue() == ["a"]
         assert member.znode == before
+    finally:
+        member.close()
+
+
+def test_servers_that_are_gone_without_a_word_keep_no_dead_session(
+    zookeeper: ZooKeeper, gone: list[str]
+) -> None:
+    """A follower closes it on a server that lives; its owner, who lives here, gets a new one."""
+    servers = ",".join([*gone, zookeeper.connect])
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    member = Membership(zookeeper.connect, root, "a", 2_000, lambda: None)
+    try:
+        be_elected(member)
+        for _ in range(6):
+            be_closed(member, servers)
     finally:
         member.close()
 

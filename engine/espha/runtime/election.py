@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import structlog
-from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
+from espha.runtime import zookeeper
 from espha.runtime.watch import Watch, Whereabouts, close_session
 
 ZNODE_PREFIX = "server-n_"
@@ -20,21 +20,6 @@ NEXT = "next"
 _RECHECK_S = 5.0
 _RETRY_S = 0.1
 _LOG = structlog.get_logger()
-
-
-class _Brisk(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """Gives up an address that does not answer within `limit_s`.
-
-    Kazoo waits a whole session for each: behind a server whose machine is gone, it would be over
-    before a server that lives is asked.
-    """
-
-    def __init__(self, limit_s: float) -> None:
-        super().__init__()
-        self._limit_s = limit_s
-
-    def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
-        return super().create_connection(*args, timeout=min(timeout, self._limit_s), **kwargs)
 
 
 class Membership:
@@ -79,12 +64,8 @@ class Membership:
         # A new leader of ZooKeeper gives each session its full time once more: be back within it.
         often = min(1.0, self._session_s / 8)
         forever = KazooRetry(max_tries=-1, delay=min(0.05, often), backoff=1.5, max_delay=often)
-        self._client = KazooClient(
-            hosts=servers,
-            timeout=self._session_s,
-            connection_retry=forever,
-            command_retry=None,
-            handler=_Brisk(self._session_s / 4),
+        self._client = zookeeper.client(
+            servers, self._session_s, connection_retry=forever, command_retry=None
         )
         self._client.add_listener(lambda _state: self._wake.set())
         self._client.start_async()
@@ -198,7 +179,9 @@ class Membership:
             found = Whereabouts(**json.loads(self._client.get(before)[0]))
             if found.address:
                 watch = Watch(
-                    found.address, lambda: close_session(self._servers, found), self._silent_ms
+                    found.address,
+                    lambda: close_session(self._servers, found, self._session_s),
+                    self._silent_ms,
                 )
                 self._watched = (before, watch)
 
@@ -228,8 +211,7 @@ class Membership:
             step.create(self._prefix, self._whereabouts(), ephemeral=True, sequence=True)
             left, made = step.commit()
             if not isinstance(made, Exception):
-                self.znode = str(made)
-                _LOG.info("znode made", znode=self.znode)
+                self._made(str(made))
             elif not isinstance(left, NoNodeError):  # gone: with its session, or by this already
                 raise made
         self._leaving.clear()
@@ -239,14 +221,15 @@ class Membership:
         self._client.sync(self._root)
         if self._own(_standing(self._children())) is not None:
             return
-        self.znode = self._client.create(
-            self._prefix,
-            self._whereabouts(),
-            ephemeral=True,
-            sequence=True,
-            makepath=True,
+        self._made(
+            self._client.create(
+                self._prefix, self._whereabouts(), ephemeral=True, sequence=True, makepath=True
+            )
         )
-        _LOG.info("znode made", znode=self.znode)
+
+    def _made(self, znode: str) -> None:
+        self.znode = znode
+        _LOG.info("znode made", znode=znode)
 
     def _session(self) -> tuple[int, bytes]:
         """Return the session's id and password.

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import structlog
-from kazoo.client import KazooClient
 from kazoo.handlers.threading import KazooTimeoutError
 
+from espha.runtime import zookeeper
 from espha.runtime.patience import Patience
 
 _CONNECT_S = 0.25
@@ -143,16 +143,16 @@ class Watch:
         return False
 
 
-def close_session(servers: str, dead: Whereabouts) -> None:
+def close_session(servers: str, dead: Whereabouts, session_s: float) -> None:
     """Close a session of somebody else, by which its znode goes away.
 
     Args:
         servers: ZooKeeper's addresses.
         dead: whose session it is.
+        session_s: its time-out.
     """
-    client = KazooClient(
-        hosts=servers, client_id=(dead.session, bytes.fromhex(dead.password)), timeout=_CLOSE_S
-    )
+    identity = (dead.session, bytes.fromhex(dead.password))
+    client = zookeeper.client(servers, session_s, client_id=identity)
     try:
         client.start(_CLOSE_S)
         _LOG.info("closed the session of a dead predecessor", predecessor=dead.name)
