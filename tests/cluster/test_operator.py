@@ -253,6 +253,13 @@ def test_a_deleted_broker_comes_back_the_same(demo: str, operator: str) -> None:
     assert after["end"] >= data > 0
 
 
+def test_an_engine_starts_from_the_archive_of_java_classes(demo: str) -> None:
+    """A JVM that cannot use it says so and goes on; its start takes nearly twice the time."""
+    log = tools.kubectl("-n", demo, "logs", "demo-engine-0")
+    assert "log4j profile" in log, "the JVM's own lines are there"
+    assert "shared archive" not in log
+
+
 def test_engines_scale(demo: str) -> None:
     """More engines are no reason for a failover; fewer are one only for an engine that goes."""
 
