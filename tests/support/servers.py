@@ -260,6 +260,7 @@ class Kafka:
             "controller.quorum.election.timeout.ms": 300,
             "controller.quorum.election.backoff.max.ms": 100,
             "replica.fetch.backoff.ms": 50,
+            "log.cleaner.dedupe.buffer.size": 16 << 20,
             **self._settings,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())

@@ -143,7 +143,7 @@ class FastFence:
     """Fences a transactional id through Java's Admin client, in milliseconds; see engine/java.
 
     librdkafka pauses for 500 ms after each answer «still aborting»; the Admin client asks again
-    after 5 ms. Where kafka-clients is not on the JVM's class path, `fence` does nothing, and the
+    after 2 to 4. Where kafka-clients is not on the JVM's class path, `fence` does nothing, and the
     writer's own fencing takes its time.
     """
 
@@ -155,8 +155,8 @@ class FastFence:
         properties = jvm.java.util.Properties()
         for key, value in {
             "bootstrap.servers": bootstrap,
-            "retry.backoff.ms": "5",
-            "retry.backoff.max.ms": "20",
+            "retry.backoff.ms": "2",
+            "retry.backoff.max.ms": "4",
             "reconnect.backoff.ms": "10",
             "reconnect.backoff.max.ms": "100",
             "request.timeout.ms": "5000",
