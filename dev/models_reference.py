@@ -9,20 +9,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from espha.model.aggregates import FUNCTIONS as AGGREGATES
-from espha.model.contexts import FUNCTIONS as FUNCTIONAL
-from espha.model.eel.calls import SPECIAL
-from espha.model.eel.functions import CASTS, FUNCTIONS, REFUSED
-from espha.model.filesystem import (
+from espha.connectors.timers import TIMER_PROPERTIES
+from espha.languages.eel.calls import SPECIAL
+from espha.languages.eel.functions import CASTS, FUNCTIONS, REFUSED
+from espha.languages.functional import FUNCTIONS as FUNCTIONAL
+from espha.model.xml import IGNORED
+from espha.records.layout import (
     KAFKA_SOURCE_PROPERTIES,
     KAFKA_TARGET_PROPERTIES,
     SOURCE_PROPERTIES,
     TARGET_PROPERTIES,
 )
-from espha.model.kinds import KINDS
-from espha.model.kinds.base import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Kind
-from espha.model.timers import TIMER_PROPERTIES
-from espha.model.xml import IGNORED
+from espha.windows.aggregate.functions import FUNCTIONS as AGGREGATES
+from espha.windows.shared.spec import COMMON_ATTRIBUTES, COMMON_ELEMENTS, WindowType
+from espha.windows.types import WINDOWS
 
 PAGE: Final = Path(__file__).parent.parent / "docs/models.md"
 PARTS: Final = PAGE.with_suffix(".d")
@@ -110,7 +110,7 @@ def _windows() -> str:
             _list(kind.elements - REFUSED_ELEMENTS),
             _list(kind.attributes),
         )
-        for name, kind in sorted(KINDS.items())
+        for name, kind in sorted(WINDOWS.items())
     ]
     rows += [(name, "refused", "", why, "") for name, why in REFUSED_WINDOWS.items()]
     return _table(("window", "", "edges into it", "own elements", "own attributes"), rows)
@@ -119,12 +119,12 @@ def _windows() -> str:
 def _no_retention() -> str:
     return "; ".join(
         f"`window-{name}` ({kind.no_retention})"
-        for name, kind in sorted(KINDS.items())
+        for name, kind in sorted(WINDOWS.items())
         if kind.no_retention
     )
 
 
-def _inputs(kind: Kind) -> str:
+def _inputs(kind: WindowType) -> str:
     least, most = kind.inputs
     count = (
         str(least) if least == most else f"{least} or more" if most is None else f"{least}-{most}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from espha.runtime.settings import Settings
+    from espha.protocol.settings import Settings
 
 app = typer.Typer(
     name="espha",
@@ -123,12 +123,12 @@ def supervise(
     """Run a child process, in the election for the active role; serve status over HTTP."""
     import sys
 
-    from espha.runtime.launch import Command, Launcher, Starter
-    from espha.runtime.supervisor import supervise as run
+    from espha.ha.spawner import Command, Launcher, Starter
+    from espha.ha.supervisor import supervise as run
 
     starter: Starter
     if child == ["engine"]:
-        starter = Launcher([sys.executable, "-m", "espha.runtime.launcher"])
+        starter = Launcher([sys.executable, "-m", "espha.engine.fork_server"])
     elif "/" in child[0]:
         starter = Command(child)
     else:
@@ -139,7 +139,7 @@ def supervise(
 @app.command()
 def engine() -> None:
     """Run an engine: follow the order log as a standby, write it when active."""
-    from espha.runtime.main import run_engine
+    from espha.engine.main import run_engine
 
     run_engine(_settings())
 
@@ -164,8 +164,8 @@ def switchover(
     """
     import os
 
-    from espha.runtime.peers import addresses
-    from espha.runtime.switchover import switch_over
+    from espha.ha.switchover import switch_over
+    from espha.recovery.remote import addresses
 
     token = os.environ.get("ESPHA_TOKEN", "")
     code = switch_over([address, *addresses(peers)], to, token, wait, typer.echo)
@@ -266,8 +266,8 @@ def _say(text: str) -> None:
 
 def _settings() -> "Settings":
     """Read the environment, or end with a sentence for each variable that is wrong."""
-    from espha.runtime.logs import configure
-    from espha.runtime.settings import SettingsError, load_settings
+    from espha.jsonlog import configure
+    from espha.protocol.settings import SettingsError, load_settings
 
     configure()
     try:

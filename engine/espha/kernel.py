@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from espha.model import Project, model_digest
+from espha.model.events import BadRecord, Event
 from espha.model.project import Window
 from espha.windows.build import build_stages
-from espha.windows.events import BadRecord, Event
-from espha.windows.splitter import ALL_SLOTS, Slots, slots_of
-from espha.windows.stage import Moment, Stage, StatefulStage, TimedStage, Unit
+from espha.windows.shared.splitter import ALL_SLOTS, Slots, slots_of
+from espha.windows.shared.stage import Moment, Stage, StatefulStage, TimedStage, Unit
 
 State = dict[str, Any]
 Outputs = list[tuple[str, Event]]

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from espha.connectors.topics import topic_plan
 from espha.kernel import Kernel
-from espha.model import read_project
-from espha.model.csv import parse_event
-from espha.model.topics import topic_plan
 from espha.pipeline.job import Batch, BatchJob, Input
 from espha.pipeline.session import open_session
+from espha.reader import read_project
+from espha.records.text import parse_event
 from support.deployment import SAMPLE_MODEL
 from support.servers import JAR_CACHE
 

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from espha.runtime.log import CLIENT_TUNING, open_reader
-from espha.runtime.writer import FencedWriter, Record
+from espha.kafka.reader import CLIENT_TUNING, open_reader
+from espha.kafka.writer import FencedWriter, Record
 from support.servers import LASTING, Kafka, wait_until
 
 RECORDS = [*(Record("outputs", b"x" * 40) for _ in range(5)), Record("order", b"y" * 300)]

@@ -10,13 +10,14 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from espha.model import model_digest, read_project
+from espha.engine.engine import RUNTIME
+from espha.kafka.order_log import OrderRecord, Range
+from espha.kafka.reader import PARTITION
+from espha.kafka.writer import FencedWriter, Record
+from espha.model import model_digest
 from espha.pipeline.job import Batch, BatchJob, Input
 from espha.pipeline.session import open_session
-from espha.runtime.engine import RUNTIME
-from espha.runtime.log import PARTITION
-from espha.runtime.orderlog import OrderRecord, Range
-from espha.runtime.writer import FencedWriter, Record
+from espha.reader import read_project
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.replicas import LIMIT_S, Replica, restarted
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from espha.runtime.writer import FencedWriter, Record
+from espha.kafka.writer import FencedWriter, Record
 from support.servers import Kafka
 
 RECORDS = [*(Record("outputs", b"x" * 40) for _ in range(5)), Record("order", b"y" * 300)]

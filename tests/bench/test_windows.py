@@ -18,9 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from espha.kernel import Kernel
-from espha.model import read_project
-from espha.model.kinds import KINDS
-from espha.windows.events import Event
+from espha.model.events import Event
+from espha.reader import read_project
+from espha.windows.types import WINDOWS
 from support.models import source, xml
 
 SCHEMA = "id*:int64,k:int64,x:int64,y:double,s:string"
@@ -229,7 +229,7 @@ def rate(made: Kernel, events: Iterator[Event], *, wall: bool = False) -> float:
 
 
 def test_there_is_a_case_of_each_window_type() -> None:
-    assert {case.kind for case in CASES} == set(KINDS)
+    assert {case.kind for case in CASES} == set(WINDOWS)
 
 
 def test_windows(capsys: pytest.CaptureFixture[str]) -> None:

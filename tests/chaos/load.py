@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 from chaos.here import ENVIRONMENT
 from chaos.models import MODELS
-from espha.runtime.log import CLIENT_TUNING, PARTITION
+from espha.kafka.reader import CLIENT_TUNING, PARTITION
 
 _TICK_S = 0.01
 _FLUSH_S = 120.0

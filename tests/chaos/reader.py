@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chaos.here import ENVIRONMENT
-from espha.runtime.log import check, reader
+from espha.kafka.reader import check, reader
 
 _AT_MOST = 5_000
 

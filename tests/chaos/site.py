@@ -14,7 +14,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
 from chaos.proxy import Proxy, Route
-from espha.runtime.election import ZNODE_PREFIX
+from espha.ha.election import ZNODE_PREFIX
 from support.replicas import Replica
 from support.servers import (
     BRIEF,

@@ -16,11 +16,12 @@ from chaos.load import Load
 from chaos.models import MODELS
 from chaos.reader import Arrival, Reader
 from chaos.site import ENGINES, LOOK_S, Pod, Site
-from espha.model import Project, read_project
-from espha.model.topics import topic_plan
-from espha.runtime.log import CLIENT_TUNING, PARTITION, Offsets, last_record, records_backwards
-from espha.runtime.main import transactional_id
-from espha.runtime.writer import FencedWriter
+from espha.connectors.topics import topic_plan
+from espha.engine.main import transactional_id
+from espha.kafka.reader import CLIENT_TUNING, PARTITION, Offsets, last_record, records_backwards
+from espha.kafka.writer import FencedWriter
+from espha.model import Project
+from espha.reader import read_project
 from support.replicas import LIMIT_S, active_of
 from support.servers import JAR_CACHE, wait_until
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from espha.runtime.log import CLIENT_TUNING
+from espha.kafka.reader import CLIENT_TUNING
 from support.servers import Kafka, ZooKeeper
 
 # Clients of ended tests look for the brokers when these have ended, too; said aloud, that would

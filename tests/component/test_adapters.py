@@ -17,10 +17,10 @@ from espha.adapters.input import read_back
 from espha.adapters.source import Position
 from espha.checker.damage import compare
 from espha.checker.watch import read_all
-from espha.model import read_project
-from espha.model.topics import TopicPlan, topic_plan
-from espha.runtime.log import last_record
-from espha.runtime.writer import FencedWriter, Record
+from espha.connectors.topics import TopicPlan, topic_plan
+from espha.kafka.reader import last_record
+from espha.kafka.writer import FencedWriter, Record
+from espha.reader import read_project
 from support.replicas import Replica, active_of
 from support.servers import Kafka, ZooKeeper, wait_until
 

@@ -6,12 +6,12 @@ from contextlib import closing
 import pytest
 from pyspark.sql import SparkSession
 
-from espha.model import read_project
-from espha.model.topics import topic_plan
+from espha.connectors.topics import topic_plan
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
-from espha.pipeline.plain import NotPlainError
 from espha.pipeline.session import open_session
 from espha.pipeline.stream import PAGE_ROWS
+from espha.reader import read_project
+from espha.recovery.plain import NotPlainError
 from support.models import SAMPLE, source, xml
 from support.servers import JAR_CACHE
 

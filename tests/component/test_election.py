@@ -12,8 +12,8 @@ import pytest
 from kazoo.client import TransactionRequest
 from kazoo.exceptions import ConnectionLoss
 
-from espha.runtime.election import Membership
-from espha.runtime.watch import Whereabouts, close_session
+from espha.ha.election import Membership
+from espha.ha.heartbeat import Whereabouts, close_session
 from support.servers import ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component

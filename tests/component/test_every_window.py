@@ -12,9 +12,9 @@ from espha.checker.batches import check_batches
 from espha.checker.order import check_order
 from espha.checker.watch import read_all, read_written
 from espha.kernel import Kernel
-from espha.model import read_project
-from espha.model.csv import line_formatter, parse_event
-from espha.windows.events import BadRecord
+from espha.model.events import BadRecord
+from espha.reader import read_project
+from espha.records.text import line_formatter, parse_event
 from support.deployment import Deployment
 from support.every import published
 from support.feeder import Feeder

@@ -23,14 +23,14 @@ from chaos.here import ENVIRONMENT
 from espha.checker.batches import check_batches
 from espha.checker.order import check_order
 from espha.checker.watch import read_all, read_written
-from espha.model import read_project
-from espha.model.topics import TopicPlan, topic_plan
+from espha.connectors.topics import TopicPlan, topic_plan
+from espha.engine.engine import Engine
+from espha.engine.inputs import Inputs
+from espha.kafka.order_log import OrderLog
+from espha.kafka.reader import Offsets, open_reader, read_range, records_backwards
+from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
 from espha.pipeline.job import Batch, Output, Result
-from espha.runtime.engine import Engine
-from espha.runtime.inputs import Inputs
-from espha.runtime.log import Offsets, open_reader, read_range, records_backwards
-from espha.runtime.orderlog import OrderLog
-from espha.runtime.writer import Fenced, FencedWriter, Record, WriterFailed
+from espha.reader import read_project
 from support.deployment import SAMPLE_MODEL
 from support.servers import Kafka, wait_until
 
@@ -321,7 +321,7 @@ def test_i4_a_standby_is_never_ahead(table: Table) -> None:
 def test_i5_engines_know_neither_kubernetes_nor_the_operator() -> None:
     """All that a failover needs is Kafka and ZooKeeper: nothing else can even be called."""
     program = (
-        "import sys, espha.cli, espha.runtime.main, espha.runtime.supervisor, espha.adapters.input,"
+        "import sys, espha.cli, espha.engine.main, espha.ha.supervisor, espha.adapters.input,"
         " espha.adapters.output\n"
         "known = {name.partition('.')[0] for name in sys.modules}\n"
         "print(*known & {'kopf', 'kubernetes', 'espha_operator'})"

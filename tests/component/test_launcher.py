@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chaos.site import family
-from espha.runtime.writer import FencedWriter, Record
+from espha.kafka.writer import FencedWriter, Record
 from support.deployment import Deployment
 from support.replicas import Replica
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from espha.pipeline.plain import dumps, loads
-from espha.runtime.log import Offsets
-from espha.runtime.snapshots import Mark, make
+from espha.kafka.reader import Offsets
+from espha.recovery.plain import dumps, loads
+from espha.recovery.store import Mark, make
 from support.deployment import Deployment
 from support.replicas import Replica
 from support.servers import Kafka, ZooKeeper, wait_until

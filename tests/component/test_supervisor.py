@@ -18,7 +18,7 @@ pytestmark = pytest.mark.component
 
 CHILD = """
 import threading
-from espha.runtime.control import Control
+from espha.protocol.control import Control
 pause = threading.Event()
 control, epoch = Control(), 0
 while True:

@@ -15,9 +15,9 @@ from espha.checker.report import Report
 from espha.checker.verify import Wish, verify
 from espha.checker.watch import read_all
 from espha.cli import app
-from espha.model import read_project
-from espha.model.topics import TopicPlan, topic_plan
-from espha.runtime.writer import FencedWriter, Record
+from espha.connectors.topics import TopicPlan, topic_plan
+from espha.kafka.writer import FencedWriter, Record
+from espha.reader import read_project
 from support.deployment import SAMPLE_MODEL
 from support.servers import Kafka, wait_until
 

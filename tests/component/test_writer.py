@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from espha.runtime.log import Offsets, last_record, read_range, records_backwards
-from espha.runtime.writer import Fenced, FencedWriter, Record, WriterFailed
+from espha.kafka.reader import Offsets, last_record, read_range, records_backwards
+from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
 from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component

@@ -44,7 +44,7 @@ MUTATIONS = (
     Mutation(
         "I1",
         "each engine has a transactional id of its own",
-        "engine/espha/runtime/writer.py",
+        "engine/espha/kafka/writer.py",
         '"transactional.id": transactional_id,',
         '"transactional.id": f"{transactional_id}-{id(self)}",',
         f"{_INVARIANTS}::test_i1_only_the_newest_epoch_writes",
@@ -62,7 +62,7 @@ MUTATIONS = (
     Mutation(
         "I2",
         "outputs and order record go in two transactions",
-        "engine/espha/runtime/engine.py",
+        "engine/espha/engine/engine.py",
         "        self._writer.commit(\n"
         "            [*map(_record, result.outputs), Record(self._log.topic, record.encode())]\n"
         "        )\n",
@@ -74,7 +74,7 @@ MUTATIONS = (
     Mutation(
         "I3",
         "a follower uses its own clock",
-        "engine/espha/runtime/engine.py",
+        "engine/espha/engine/engine.py",
         "self._batch(record.sequence, record.clock, inputs)",
         "self._batch(record.sequence, time.time_ns() // 1_000_000, inputs)",
         f"{_INVARIANTS}::test_i3_state_is_a_function_of_the_log",
@@ -83,7 +83,7 @@ MUTATIONS = (
     Mutation(
         "I3",
         "each batch starts with empty state",
-        "engine/espha/runtime/engine.py",
+        "engine/espha/engine/engine.py",
         "expect = None if self._at.fresh else self._at.sequence",
         "expect = None",
         f"{_INVARIANTS}::test_i3_state_is_a_function_of_the_log",
@@ -92,7 +92,7 @@ MUTATIONS = (
     Mutation(
         "I4",
         "a standby reads what is not committed",
-        "engine/espha/runtime/log.py",
+        "engine/espha/kafka/reader.py",
         '"isolation.level": "read_committed",',
         '"isolation.level": "read_uncommitted",',
         f"{_INVARIANTS}::test_i4_a_standby_is_never_ahead",
@@ -101,7 +101,7 @@ MUTATIONS = (
     Mutation(
         "I4",
         "a standby takes input that nobody has ordered",
-        "engine/espha/runtime/engine.py",
+        "engine/espha/engine/engine.py",
         "                self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))\n",
         "                self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))\n"
         "                _, inputs = self._inputs.take(_BATCH_LIMIT, 0)\n"
@@ -113,7 +113,7 @@ MUTATIONS = (
     Mutation(
         "I5",
         "a supervisor knows Kubernetes",
-        "engine/espha/runtime/supervisor.py",
+        "engine/espha/ha/supervisor.py",
         "import signal\nimport sys\n",
         "import signal\nimport sys\nimport kubernetes\n",
         f"{_INVARIANTS}::test_i5_engines_know_neither_kubernetes_nor_the_operator",
@@ -122,7 +122,7 @@ MUTATIONS = (
     Mutation(
         "I6",
         "readers see what is not committed",
-        "engine/espha/runtime/log.py",
+        "engine/espha/kafka/reader.py",
         '"isolation.level": "read_committed",',
         '"isolation.level": "read_uncommitted",',
         f"{_INVARIANTS}::test_i6_no_reader_sees_what_is_not_committed",
@@ -131,7 +131,7 @@ MUTATIONS = (
     Mutation(
         "I6",
         "outputs have no ids",
-        "engine/espha/runtime/writer.py",
+        "engine/espha/kafka/writer.py",
         "headers=list(record.headers),",
         "headers=[],",
         f"{_INVARIANTS}::test_i6_no_reader_sees_what_is_not_committed",

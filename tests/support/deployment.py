@@ -9,11 +9,11 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from espha.model import read_project
-from espha.model.topics import topic_plan
-from espha.runtime.log import Offsets, read_range
-from espha.runtime.snapshots import Shelf
-from espha.runtime.writer import FencedWriter, Record
+from espha.connectors.topics import topic_plan
+from espha.kafka.reader import Offsets, read_range
+from espha.kafka.writer import FencedWriter, Record
+from espha.reader import read_project
+from espha.recovery.store import Shelf
 from support.replicas import Replica, active_of
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until
 

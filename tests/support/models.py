@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from espha.model import Project, read_project
+from espha.model import Project
+from espha.reader import read_project
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = (ROOT / "manifests/models/ha-project.xml").read_text(encoding="utf-8")

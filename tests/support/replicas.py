@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from espha.runtime.launch import PROCESS_NAME
+from espha.ha.spawner import PROCESS_NAME
 from support.servers import free_ports, wait_until
 
 LIMIT_S = 150.0
@@ -86,7 +86,7 @@ class Replica:
             LookupError: there is none now.
         """
         started = self.started()
-        if b"espha.runtime.launcher" not in Path(f"/proc/{started}/cmdline").read_bytes():
+        if b"espha.engine.fork_server" not in Path(f"/proc/{started}/cmdline").read_bytes():
             return started
         return self._launched(PROCESS_NAME)
 

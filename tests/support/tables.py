@@ -6,8 +6,9 @@
 from collections.abc import Iterable, Sequence
 
 from espha.kernel import Kernel
-from espha.model import Project, read_project
-from espha.windows.events import Event
+from espha.model import Project
+from espha.model.events import Event
+from espha.reader import read_project
 from support.models import SUB, source, xml
 
 

@@ -9,12 +9,13 @@ from typing import Literal
 import structlog
 
 from espha.adapters.config import ConfigError
-from espha.model import ModelError, Project, Window, read_project
-from espha.model.topics import TopicPlan, topic_plan
-from espha.runtime.control import Control
-from espha.runtime.log import LogError
-from espha.runtime.settings import Settings
-from espha.runtime.writer import WriterFailed
+from espha.connectors.topics import TopicPlan, topic_plan
+from espha.kafka.reader import LogError
+from espha.kafka.writer import WriterFailed
+from espha.model import ModelError, Project, Window
+from espha.protocol.control import Control
+from espha.protocol.settings import Settings
+from espha.reader import read_project
 
 _LOG = structlog.get_logger()
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import structlog
 
+from espha.adapters.canonical import Canonical
 from espha.adapters.common import Pauses, choose, file_problem, in_sentences, read_plan, speaks_json
 from espha.adapters.config import ConfigError, InputConfig, load
-from espha.adapters.records import Canonical
 from espha.adapters.source import Position, SourceFile, source_position
-from espha.runtime.control import Control
-from espha.runtime.log import Offsets, records_backwards
-from espha.runtime.settings import Settings
-from espha.runtime.writer import FencedWriter, Record
+from espha.kafka.reader import Offsets, records_backwards
+from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.control import Control
+from espha.protocol.settings import Settings
 
 HEADER = "espha-source"
 _POLL_S = 0.02

@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient
 from espha.adapters.common import Pauses, choose, file_problem, in_sentences, read_plan, speaks_json
 from espha.adapters.config import ConfigError, OutputConfig, load
 from espha.adapters.target import TargetFile
+from espha.kafka.reader import CLIENT_TUNING, LogError, Offsets, check, open_reader
 from espha.model import Field
-from espha.runtime.control import Control
-from espha.runtime.log import CLIENT_TUNING, LogError, Offsets, check, open_reader
-from espha.runtime.settings import Settings
+from espha.protocol.control import Control
+from espha.protocol.settings import Settings
 
 _BATCH = 5_000
 _ASK_S = 10.0

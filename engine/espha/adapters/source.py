@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import structlog
 
+from espha.adapters.canonical import rows
 from espha.adapters.config import InputFile
-from espha.adapters.records import rows
 
 _CHUNK = 262_144
 _MARK_BYTES = 256

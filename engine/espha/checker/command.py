@@ -6,7 +6,7 @@ from rich.console import Console
 
 from espha.checker.report import table
 from espha.checker.verify import VerifyError, Wish, verify
-from espha.runtime.log import LogError
+from espha.kafka.reader import LogError
 
 __all__ = ["Wish", "run_verify"]
 

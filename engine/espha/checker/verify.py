@@ -9,8 +9,9 @@ from espha.checker.gaps import Fault, parse_fault
 from espha.checker.judge import Evidence, judge, judge_order
 from espha.checker.report import Report
 from espha.checker.watch import Ends, Followed, follow, read_all, read_written
-from espha.model import ModelError, Project, Window, read_project
-from espha.model.topics import TopicPlan, topic_plan
+from espha.connectors.topics import TopicPlan, topic_plan
+from espha.model import ModelError, Project, Window
+from espha.reader import read_project
 
 
 class VerifyError(Exception):

@@ -8,7 +8,7 @@ from confluent_kafka import Message
 
 from espha.checker.batches import Written
 from espha.checker.expect import Read
-from espha.runtime.log import Offsets, check, open_reader, read_range
+from espha.kafka.reader import Offsets, check, open_reader, read_range
 
 _POLL_S = 0.2
 

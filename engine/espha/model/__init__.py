@@ -3,7 +3,6 @@
 from espha.model.digest import model_digest
 from espha.model.problems import ModelError, Problem
 from espha.model.project import Connector, Edge, Field, Project, Window
-from espha.model.reader import read_project
 
 __all__ = [
     "Connector",
@@ -14,5 +13,4 @@ __all__ = [
     "Project",
     "Window",
     "model_digest",
-    "read_project",
 ]

@@ -11,8 +11,7 @@ from typing import Final
 
 from rich.console import Console
 
-from espha.model import ModelError, Project, read_project
-from espha.model.filesystem import FileSource, FileTarget
+from espha.model import ModelError, Project
 from espha.offline.clock import Clock, SystemClock
 from espha.offline.connectors import Connectors
 from espha.offline.engines import Engine, KernelEngine
@@ -28,9 +27,11 @@ from espha.offline.options import (
 )
 from espha.offline.report import Report
 from espha.offline.runner import Runner
+from espha.offline.senders import Sender
 from espha.offline.sinks import FileSink, MessageSink, Sink
 from espha.offline.spark import SparkEngine, why_no_spark
-from espha.senders import Sender
+from espha.reader import read_project
+from espha.records.layout import FileSource, FileTarget
 
 DONE: Final = 0
 TROUBLE: Final = 1

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from espha.connectors.commands import adapter_properties
+from espha.connectors.connectors import open_tokens
+from espha.connectors.timers import timer
 from espha.model import Connector, Project, Window
-from espha.model.commands import adapter_properties
-from espha.model.connectors import open_tokens
 from espha.model.events import Event, Value
-from espha.model.filesystem import FORMATS, file_source, file_target
 from espha.model.project import ConnectorGroup, ConnectorState
-from espha.model.timers import timer
 from espha.offline.feeds import Feed, FileFeed, TimerFeed
 from espha.offline.sinks import FileSink, Sink
+from espha.records.layout import FORMATS, file_source, file_target
 
 
 class NotRun(Exception):  # noqa: N818 - it names a state

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 
 from lxml import etree
 
+from espha.connectors.topics import TopicPlan
 from espha.model.problems import Findings
 from espha.model.tokens import substitute
-from espha.model.topics import TopicPlan
 from espha.model.xml import parse
 
 ORDER_LOG = "order"

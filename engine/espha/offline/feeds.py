@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Protocol
 
+from espha.connectors.timers import Timer
 from espha.model import Field, Window
 from espha.model.events import BadRecord, Event, Value
-from espha.model.filesystem import FileSource
-from espha.model.kinds.source import SourceWindow
-from espha.model.timers import Timer
 from espha.offline.intake import Arrival, event_reader
-from espha.offline.rows import Raw, RowFile
+from espha.records.layout import FileSource
+from espha.records.rows import Raw, RowFile
+from espha.windows.source.spec import SourceWindow
 
 
 class Feed(Protocol):

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from espha.model import Window
-from espha.model.columns import csv_reader, json_reader
 from espha.model.events import BadRecord, Event
-from espha.model.filesystem import Layout
-from espha.offline.rows import Raw
+from espha.records.columns import csv_reader, json_reader
+from espha.records.layout import Layout
+from espha.records.rows import Raw
 
 
 class Arrival(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from espha.model import Project
-from espha.model.filesystem import Layout, delimiter
+from espha.records.layout import Layout, delimiter
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _LARGEST = 1_000_000_000

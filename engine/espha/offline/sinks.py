@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from espha.model import Window
-from espha.model.csv import line_formatter
 from espha.model.events import Event, Value
-from espha.model.filesystem import FileTarget
 from espha.model.types import DOUBLES, formatter
-from espha.senders import Sender, SendError
+from espha.offline.senders import Sender, SendError
+from espha.records.layout import FileTarget
+from espha.records.text import line_formatter
 
 
 class Sink(Protocol):

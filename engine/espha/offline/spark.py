@@ -10,13 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from espha.model import Field, Project, read_project
-from espha.model.csv import decoder, quoted, split
+from espha.model import Field, Project
 from espha.model.events import Event
 from espha.model.types import ARRAYS, DOUBLES, formatter
 from espha.offline.deployed import DEAD_LETTERS, deployed_copy, plan_of
 from espha.offline.engines import Outcome
 from espha.offline.intake import Arrival
+from espha.reader import read_project
+from espha.records.text import decoder, quoted, split
 
 if TYPE_CHECKING:
     from espha.pipeline.job import BatchJob, Input, Output
@@ -158,8 +159,8 @@ def _exact_job() -> "type[BatchJob]":
     from pyspark.sql import Column
     from pyspark.sql import functions as sf
 
-    from espha.pipeline import codec
     from espha.pipeline.job import BatchJob
+    from espha.records import catalyst as codec
 
     class ExactJob(BatchJob):
         def _text_column(self) -> list[Column]:

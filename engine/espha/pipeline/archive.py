@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from espha.model import read_project
-from espha.model.topics import topic_plan
+from espha.connectors.topics import topic_plan
 from espha.pipeline.job import Batch, BatchJob, Input
 from espha.pipeline.session import archive_beside, open_session
+from espha.reader import read_project
 
 _MODEL = """<project name="p" index="pi_EMPTY"><contqueries><contquery name="q"><windows>
 <window-source name="in"><schema-string>id*:int64,x:double,s:string</schema-string></window-source>

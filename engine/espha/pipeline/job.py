@@ -10,11 +10,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from espha.connectors.topics import TopicPlan
 from espha.model import Project
-from espha.model.topics import TopicPlan
-from espha.pipeline import codec, worker
-from espha.pipeline.plain import NotPlainError
+from espha.pipeline import worker
 from espha.pipeline.stream import OPEN, OPENED, PART, PUT, REFUSED, TAKE, Answered, Asked, Stream
+from espha.records import catalyst as codec
+from espha.recovery.plain import NotPlainError
 
 
 class StateLostError(Exception):

@@ -19,24 +19,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from espha.kernel import Kernel
-from espha.model import Project, read_project
-from espha.model.columns import csv_reader, defaults, json_reader
-from espha.model.csv import read_flags, read_opcode, split
-from espha.model.filesystem import Layout
-from espha.pipeline.plain import NotPlainError, dumps, loads
-from espha.pipeline.stream import (
-    END,
-    ENDED,
-    OPEN,
-    OPENED,
-    PAD,
-    PART,
-    PUT,
-    REFUSED,
-    STATE,
-    TAKE,
-)  # fmt: skip
-from espha.windows.events import BadRecord, Event
+from espha.model import Project
+from espha.model.events import BadRecord, Event
+from espha.pipeline.stream import END, ENDED, OPEN, OPENED, PAD, PART, PUT, REFUSED, STATE, TAKE
+from espha.reader import read_project
+from espha.records.columns import csv_reader, defaults, json_reader
+from espha.records.layout import Layout
+from espha.records.text import read_flags, read_opcode, split
+from espha.recovery.plain import NotPlainError, dumps, loads
 
 PART_BYTES = 3 << 20
 """A state travels in parts of so many bytes."""

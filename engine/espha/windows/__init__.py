@@ -1,1 +1,1 @@
-"""One module a window type: (state, event) → events. No I/O, no clock of its own, no randomness."""
+"""One folder a window type: (state, event) → events. No clock of its own, no randomness."""

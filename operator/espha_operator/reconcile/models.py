@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from espha.model import ModelError, Project, model_digest, read_project
-from espha.model.topics import TopicPlan, topic_plan
+from espha.connectors.topics import TopicPlan, topic_plan
+from espha.model import ModelError, Project, model_digest
+from espha.reader import read_project
 from espha_operator.api import Spec
 from espha_operator.api.adapters import InputAdapter, OutputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts

@@ -10,7 +10,7 @@ from espha.checker.damage import Damage, compare
 from espha.checker.expect import Read, SumWindow
 from espha.checker.judge import Evidence, judge
 from espha.checker.report import Report
-from espha.model import read_project
+from espha.reader import read_project
 
 MODEL = Path(__file__).parents[3] / "manifests" / "models" / "ha-project.xml"
 PROJECT = read_project(MODEL.read_bytes())

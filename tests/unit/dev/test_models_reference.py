@@ -2,7 +2,7 @@
 
 from dev import models_reference
 
-from espha.model.kinds import KINDS
+from espha.windows.types import WINDOWS
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -12,7 +12,7 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_it_has_every_window_and_one_title() -> None:
     page = models_reference.page()
-    for name in KINDS:
+    for name in WINDOWS:
         assert f"| `window-{name}` |" in page
     titles = [line for line in _text(page) if line.startswith("# ")]
     assert titles == ["# Models"]

@@ -12,9 +12,10 @@ from collections import Counter
 import pytest
 
 from espha.kernel import Kernel
-from espha.model import ModelError, Project, read_project
-from espha.model.csv import parse_event
-from espha.windows.events import BadRecord, Event
+from espha.model import ModelError, Project
+from espha.model.events import BadRecord, Event
+from espha.reader import read_project
+from espha.records.text import parse_event
 from unit.fuzz.corpus import LINES, every_window, models
 from unit.fuzz.mutate import mutated_line, mutated_text, mutated_tree
 

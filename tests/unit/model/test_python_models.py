@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from espha.model import ModelError, model_digest, read_project
-from espha.model.python import Input, Project, connector, element
+from espha.builder import Input, Project, connector, element
+from espha.model import ModelError, model_digest
+from espha.reader import read_project
 from support.models import ROOT, TRADES
 
 PAGE = (ROOT / "docs/models.d/python-models.md").read_text(encoding="utf-8")

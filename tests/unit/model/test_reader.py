@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from espha.model import Field, ModelError, model_digest, read_project
-from espha.model.topics import topic_plan
+from espha.connectors.topics import topic_plan
+from espha.model import Field, ModelError, model_digest
+from espha.reader import read_project
 from support.models import SAMPLE, SUB, TRADES, source, xml
 
 SCHEMA = "id*:int64,x:int64,s:string"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espha.model.csv import decoder, format_event, line_formatter, parse_event, quoted, split
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 from espha.model.types import INTEGERS, checker, format_text, parse_text
+from espha.records.text import decoder, format_event, line_formatter, parse_event, quoted, split
 
 FIELDS = (
     Field("id", "int64", True),

@@ -9,9 +9,9 @@ from lxml import etree
 from typer.testing import CliRunner
 
 from espha.cli import app
-from espha.model import read_project
 from espha.offline.graph import svg
 from espha.offline.layout import GAP_X, GAP_Y, Box, layout
+from espha.reader import read_project
 from support.models import SUB, source, xml
 
 SVG = {"s": "http://www.w3.org/2000/svg"}

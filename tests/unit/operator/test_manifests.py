@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from espha.model import model_digest, read_project
+from espha.model import model_digest
+from espha.reader import read_project
 from espha_operator.api.deployment import ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.reconcile.models import check, parse

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from espha.kernel import Kernel
 from espha.model import ModelError, Project
-from espha.model.kinds.calculate_algorithms import ALGORITHMS
-from espha.windows.events import Event
+from espha.model.events import Event
+from espha.windows.calculate.algorithms import ALGORITHMS
 from support.models import SUB, behind
 
 IN = "id*:int64,x:double,y:double,s:string,g:string"

@@ -3,10 +3,10 @@
 import pytest
 
 from espha.kernel import Kernel
-from espha.model import read_project
 from espha.model.digest import model_digest
+from espha.model.events import Event
 from espha.model.problems import ModelError
-from espha.windows.events import Event
+from espha.reader import read_project
 from support.models import SUB, behind, source, xml
 
 SCHEMA = "id*:int64,x:int64,s:string"

@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from espha.kernel import Kernel
-from espha.model import read_project
-from espha.model.kinds import KINDS
-from espha.pipeline.plain import dumps, loads
-from espha.windows.events import BadRecord, Event
+from espha.model.events import BadRecord, Event
+from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
+from espha.windows.types import WINDOWS
 from support.every import TEXT, kinds_used
 
 PROJECT = read_project(TEXT)
@@ -85,7 +85,7 @@ def straight(run: list[Any]) -> Run:
 
 
 def test_the_project_has_every_window_type() -> None:
-    assert kinds_used() == set(KINDS)
+    assert kinds_used() == set(WINDOWS)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

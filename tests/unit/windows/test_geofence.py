@@ -10,16 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.kernel import Kernel
-from espha.model import ModelError, read_project
-from espha.windows.events import Event
-from espha.windows.geofence_shapes import (
-    Circle,
-    centroid,
-    haversine,
-    inside,
-    read_path,
-    to_border,
-)
+from espha.model import ModelError
+from espha.model.events import Event
+from espha.reader import read_project
+from espha.windows.geofence.shapes import Circle, centroid, haversine, inside, read_path, to_border
 from support.models import SUB, source, xml
 
 OUTPUT = (

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from espha.model.events import BadRecord, Event
 from espha.model.project import Field
-from espha.windows.events import BadRecord, Event
-from espha.windows.index import Index, Rows
-from espha.windows.stage import Moment
+from espha.windows.shared.index import Index, Rows
+from espha.windows.shared.stage import Moment
 from support.tables import event, text
 
 FIELDS = (Field("a", "int64", True), Field("x", "int64"), Field("b", "string", True))

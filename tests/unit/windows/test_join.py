@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.kernel import Kernel
-from espha.model import Project, read_project
-from espha.windows.events import Event
+from espha.model import Project
+from espha.model.events import Event
+from espha.reader import read_project
 from support.models import source, xml
 from support.tables import out, play, put, two
 

@@ -3,7 +3,8 @@
 import pytest
 
 from espha.kernel import Kernel
-from espha.model import ModelError, read_project
+from espha.model import ModelError
+from espha.reader import read_project
 from support.models import SUB, source, xml
 from unit.windows.test_semantics import event, play, text
 

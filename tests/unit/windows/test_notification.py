@@ -8,9 +8,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from espha.kernel import Kernel
-from espha.model import ModelError, read_project
-from espha.senders import Sender, SendError, post
-from espha.windows.events import Event
+from espha.model import ModelError
+from espha.model.events import Event
+from espha.offline.senders import Sender, SendError, post
+from espha.reader import read_project
 from support.models import SUB, source, xml
 
 CONTEXT = """<function-context><functions>

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.kernel import Kernel
-from espha.model import ModelError, model_digest, read_project
-from espha.windows.events import Event
+from espha.model import ModelError, model_digest
+from espha.model.events import Event
+from espha.reader import read_project
 from support.models import SUB, source, xml
 
 TRADE = "id*:int64,symbol:string,price:double,day:date"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espha.model.logic import Logic, LogicError, parse_logic
-from espha.windows.pattern_tree import DONE, FAILED, LIKELY, Instance, Offer, Tree
+from espha.windows.pattern.logic import Logic, LogicError, parse_logic
+from espha.windows.pattern.tree import DONE, FAILED, LIKELY, Instance, Offer, Tree
 
 EVENTS = ("a", "b", "c", "d", "x")
 SECOND = 1_000_000

@@ -5,8 +5,9 @@ import pickle
 import pytest
 
 from espha.kernel import Kernel
-from espha.model import ModelError, read_project
-from espha.windows.events import Event
+from espha.model import ModelError
+from espha.model.events import Event
+from espha.reader import read_project
 from support.models import source, xml
 
 RETAINED = (

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.kernel import Kernel
-from espha.model import Project, read_project
-from espha.windows.events import BadRecord, Event
+from espha.model import Project
+from espha.model.events import BadRecord, Event
+from espha.reader import read_project
 from support.models import SUB, behind, source, xml
 
 SCHEMA = "id*:int64,t:date,x:int64"

@@ -3,7 +3,7 @@
 import pytest
 
 from espha.kernel import Kernel
-from espha.model import read_project
+from espha.reader import read_project
 from support.models import SUB, source, xml
 from support.tables import put
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from espha.kernel import Kernel
-from espha.model import read_project
-from espha.windows.events import BadRecord, Event
+from espha.model.events import BadRecord, Event
+from espha.reader import read_project
 from support.models import SUB, TRADES, behind, source, xml
 
 SCHEMA = "id*:int64,x:int64"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.kernel import Kernel
-from espha.model import read_project
-from espha.windows.events import BadRecord, Event
+from espha.model.events import BadRecord, Event
+from espha.reader import read_project
 from support.models import SAMPLE, TRADES
 
 TRADES_PROJECT = read_project(TRADES)

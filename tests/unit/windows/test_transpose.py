@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.kernel import Kernel
-from espha.model import ModelError, Project, read_project
-from espha.windows.events import Event
+from espha.model import ModelError, Project
+from espha.model.events import Event
+from espha.reader import read_project
 from support.models import source, xml
 
 FLIGHT = "id*:int64,plane:string,tag:string,value:int64,at:int64"

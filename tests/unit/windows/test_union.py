@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from espha.kernel import Kernel
 from espha.model import Project
-from espha.windows.events import Event
+from espha.model.events import Event
 from support.tables import out, play, put, two
 
 SCHEMA = "id*:int64,x:int64"

@@ -1,0 +1,1 @@
+"""What a model says of the world outside: connectors, their properties, Kafka topics."""

@@ -1,0 +1,161 @@
+"""The input topics of an engine: taken freely when active, by the order log when standby."""
+
+from collections import deque
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, Message, TopicPartition
+
+from espha.kafka.order_log import Range
+from espha.kafka.reader import PARTITION, LogError, Offsets, check, reader
+from espha.pipeline.job import Input
+from espha.recovery.store import Place
+
+_BUFFERED_AT_MOST = 50_000
+"""Records held for one topic while another one is asked for; the topic is paused above it."""
+
+
+class Inputs:
+    """Reads all input topics through one consumer; what was read and not used stays buffered.
+
+    The same buffer serves a standby and the active engine that it becomes, so nothing is read
+    twice or skipped at a take-over.
+    """
+
+    def __init__(
+        self, bootstrap: str, topics: list[str], places: Mapping[str, Place] | None = None
+    ) -> None:
+        """Begin at the topics' first records, or where a snapshot says that its engine was.
+
+        Raises:
+            LogError: records that come next are gone.
+        """
+        places = places or {}
+        offsets = Offsets(bootstrap)
+        self._first = {topic: offsets.first(topic) for topic in topics}
+        _expect_there(places, self._first)
+        starts = {**self._first, **{topic: place.read for topic, place in places.items()}}
+        self._next = {**self._first, **{topic: place.next for topic, place in places.items()}}
+        self._used = set(places)
+        self._stable = dict(starts)
+        self._buffers: dict[str, deque[Input]] = {topic: deque() for topic in topics}
+        self._paused: set[str] = set()
+        self._consumer = reader(bootstrap, starts)
+
+    def places(self) -> dict[str, Place]:
+        """Return where this engine is in each topic that it has used; a snapshot keeps it."""
+        self._fetch(0, 1000)  # the end of a topic may just have been reached
+        return {
+            topic: Place(self._next[topic], buffer[0].offset if buffer else self._stable[topic])
+            for topic, buffer in self._buffers.items()
+            if topic in self._used
+        }
+
+    def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
+        """Take up to `limit` new records, waiting up to `timeout` seconds for the first one.
+
+        Returns the ranges taken, one for each topic that had records, and the records in the
+        order in which they must be processed.
+        """
+        if not any(self._buffers.values()):
+            self._fetch(timeout, limit)
+        ranges: list[Range] = []
+        taken: list[Input] = []
+        for topic, buffer in self._buffers.items():
+            share = [buffer.popleft() for _ in range(min(limit - len(taken), len(buffer)))]
+            if share:
+                ranges.append(Range(topic, self._next[topic], share[-1].offset + 1))
+                self._advance(topic, share[-1].offset + 1)
+                taken += share
+        return ranges, taken
+
+    def read(self, wanted: Range) -> list[Input]:
+        """Return exactly the committed records of a range that the order log names.
+
+        Raises:
+            LogError: the range does not follow what was read before, or its records are gone.
+        """
+        self._expect(wanted)
+        buffer = self._buffers[wanted.topic]
+        while not self._has(wanted):
+            self._fetch(1.0, 1000)
+        records = []
+        while buffer and buffer[0].offset < wanted.end:
+            records.append(buffer.popleft())
+        self._advance(wanted.topic, wanted.end)
+        if not records or records[-1].offset != wanted.end - 1:
+            raise LogError(
+                f"topic {wanted.topic}: the record at offset {wanted.end - 1}, which the order log "
+                "names, is not there"
+            )
+        return records
+
+    def skip(self, passed: Range) -> None:
+        """Go behind a range that another model processed."""
+        if passed.topic in self._buffers:
+            buffer = self._buffers[passed.topic]
+            while buffer and buffer[0].offset < passed.end:
+                buffer.popleft()
+            if self._stable[passed.topic] < passed.end:
+                self._consumer.seek(TopicPartition(passed.topic, PARTITION, passed.end))
+                self._stable[passed.topic] = passed.end
+            self._advance(passed.topic, passed.end)
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._consumer.close()
+
+    def _expect(self, wanted: Range) -> None:
+        topic = wanted.topic
+        if topic not in self._buffers:
+            raise LogError(f"the order log names topic {topic}, which is no input of this model")
+        if topic not in self._used and self._first[topic] > wanted.start:
+            raise LogError(
+                f"topic {topic}: records {wanted.start} to {self._first[topic] - 1} are needed to "
+                "rebuild the state, and retention has removed them"
+            )
+        if topic in self._used and self._next[topic] != wanted.start:
+            raise LogError(
+                f"topic {topic}: the order log goes on at offset {wanted.start}, "
+                f"this engine is at {self._next[topic]}"
+            )
+
+    def _has(self, wanted: Range) -> bool:
+        buffer = self._buffers[wanted.topic]
+        return self._stable[wanted.topic] >= wanted.end or bool(
+            buffer and buffer[-1].offset >= wanted.end - 1
+        )
+
+    def _advance(self, topic: str, end: int) -> None:
+        self._used.add(topic)
+        self._next[topic] = end
+        if topic in self._paused and len(self._buffers[topic]) < _BUFFERED_AT_MOST // 2:
+            self._paused.remove(topic)
+            self._consumer.resume([TopicPartition(topic, PARTITION)])
+
+    def _fetch(self, timeout: float, limit: int) -> None:
+        # consume(n, t) would wait until it has n messages: wait for one, then take what is there.
+        first = self._consumer.poll(timeout)
+        if first is not None:
+            for message in [first, *self._consumer.consume(limit, 0)]:
+                self._keep(message)
+
+    def _keep(self, message: Message) -> None:
+        topic = message.topic()
+        if check(message):
+            entry = Input(topic, message.offset(), message.value() or b"")
+            self._buffers[topic].append(entry)
+            self._stable[topic] = entry.offset + 1
+            if len(self._buffers[topic]) >= _BUFFERED_AT_MOST and topic not in self._paused:
+                self._paused.add(topic)
+                self._consumer.pause([TopicPartition(topic, PARTITION)])
+        elif message.error().code() == KafkaError._PARTITION_EOF:
+            self._stable[topic] = max(self._stable[topic], message.offset())
+
+
+def _expect_there(places: Mapping[str, Place], first: Mapping[str, int]) -> None:
+    for topic, place in places.items():
+        if topic in first and first[topic] > place.read:
+            raise LogError(
+                f"topic {topic}: records {place.read} to {first[topic] - 1} come next after the "
+                "snapshot, and retention has removed them"
+            )

@@ -1,0 +1,119 @@
+"""Puts an engine process together from its environment, and ends it with a sentence."""
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+import structlog
+
+from espha.connectors.topics import topic_plan
+from espha.engine.acknowledged import acknowledgements
+from espha.engine.engine import RUNTIME, Diverged, Engine
+from espha.engine.inputs import Inputs
+from espha.kafka.order_log import OrderLog
+from espha.kafka.reader import LogError
+from espha.kafka.writer import FencedWriter, WriterFailed
+from espha.model import ModelError
+from espha.pipeline.job import BatchJob
+from espha.pipeline.session import FastFence, open_session
+from espha.protocol.control import EXIT_UNKNOWN, Control
+from espha.protocol.settings import Settings
+from espha.reader import read_project
+from espha.records.catalyst import CodecError
+from espha.recovery.restore import Past, needs
+from espha.recovery.scheduler import Keeper
+from espha.recovery.store import Snapshot
+
+_SPARK_S = 600
+"""How long Spark may take to start, before this process is ended by SIGALRM."""
+_LOG = structlog.get_logger()
+
+
+def run_engine(settings: Settings) -> NoReturn:
+    """Run an engine in this process until something ends it.
+
+    It exits with 1, with 2 (bad model), or with 3 (Spark may be to blame).
+    """
+    control = Control()
+    control.report("starting", False)
+    past = Past(settings)
+    try:
+        _assemble(settings, control, past).run()
+    except (ModelError, CodecError) as error:
+        _give_up(control, "refused", str(error), 2)
+    except OSError as error:
+        _give_up(control, "refused", f"{settings.model}: {error.strerror}", 2)
+    except Diverged as error:
+        past.ledger.diverged(error.sequence, error.base, str(error))
+        _give_up(control, "diverged", str(error), 1, **past.ledger.facts())
+    except LogError as error:
+        _give_up(control, "failed", f"{error}{past.passed_over()}", 1)
+    except WriterFailed as error:
+        _give_up(control, "failed", f"{type(error).__name__}: {error}", 1)
+    except Exception as error:
+        # A bug, or a Spark failure: the traceback goes to the log, the sentence to the status.
+        _LOG.exception("engine failed")
+        _give_up(control, "failed", f"{type(error).__name__}: {error}"[:500], EXIT_UNKNOWN)
+    raise AssertionError("an engine runs until something ends it")
+
+
+def transactional_id(prefix: str, project: str) -> str:
+    """Return the id that all engines of a deployment share."""
+    return f"{prefix}.{project}"
+
+
+def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
+    xml = settings.model.read_text(encoding="utf-8")
+    project = read_project(xml, settings.model.name)
+    plan = topic_plan(project, settings.prefix, settings.deployment)
+    signal.alarm(_SPARK_S)
+    session = open_session(settings.spark_master, settings.jars)
+    job = BatchJob(session, xml, project, plan)
+    signal.alarm(0)
+    wanted = needs(settings.bootstrap, project, plan)
+    begin = past.restore(job, wanted)
+    mark = begin.header if begin else None
+    writer = FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name))
+    writer.warm_up(plan.all())
+    fence = FastFence(session, settings.bootstrap)
+    # The first time costs several times what it costs later; an id of our own harms nobody.
+    fence.fence(f"{writer.transactional_id}.warm-up.{settings.name}")
+    return Engine(
+        name=settings.name,
+        project=project,
+        plan=plan,
+        job=job,
+        log=OrderLog(settings.bootstrap, plan.order_log, mark.order_log if mark else 0),
+        inputs=Inputs(
+            settings.bootstrap, list(plan.inputs.values()), mark.inputs if mark else None
+        ),
+        writer=writer,
+        fence=fence,
+        control=control,
+        keeper=_keeper(settings, control, past, begin),
+        topic_ids=dict(wanted.topics),
+        start=mark,
+        acknowledge=acknowledgements(settings.ack_log),
+    )
+
+
+def _keeper(settings: Settings, control: Control, past: Past, begin: Snapshot | None) -> Keeper:
+    keeper = Keeper(
+        past.shelf,
+        past.ledger,
+        engine=settings.name,
+        runtime=RUNTIME,
+        interval_s=settings.snapshot_s,
+        wanted=control.snapshot_wanted,
+    )
+    if begin:
+        keeper.loaded(begin)
+    return keeper
+
+
+def _give_up(control: Control, state: str, message: str, code: int, **facts: int | str) -> NoReturn:
+    _LOG.error(message, state=state)
+    control.report(state, False, message=message, **facts)
+    sys.stdout.flush()
+    os._exit(code)  # an orderly end of Spark takes a second, in which the znode would live on

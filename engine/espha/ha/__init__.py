@@ -1,0 +1,1 @@
+"""High availability: supervisor, leader election, failure detection, switchover."""

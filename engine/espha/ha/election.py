@@ -1,0 +1,291 @@
+"""Election by ephemeral sequential znodes: each watches only the znode before its own."""
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import structlog
+from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.retry import KazooRetry
+
+from espha.ha import zookeeper
+from espha.ha.heartbeat import Watch, Whereabouts, close_session
+
+ZNODE_PREFIX = "server-n_"
+NEXT = "next"
+"""Znode beside them, while a switchover asks for one engine: its name."""
+_RECHECK_S = 5.0
+_RETRY_S = 0.1
+_LOG = structlog.get_logger()
+
+
+class Membership:
+    """One stay in the election: a session, its znode, and the watch on the predecessor.
+
+    `on_elected` is called, from the election's own thread, when the znode is the lowest; once, and
+    again after `requeue`. Errors never end a membership; after a lost session it makes a new znode
+    by itself.
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        root: str,
+        name: str,
+        session_ms: int,
+        on_elected: Callable[[], None],
+        *,
+        address: str = "",
+        silent_ms: int = 500,
+    ) -> None:
+        """Open the session; `address` is where this supervisor's beacon listens.
+
+        A predecessor whose beacon says nothing for `silent_ms` counts as dead.
+        """
+        self._servers = servers
+        self._root = root.rstrip("/")
+        self._prefix = f"{self._root}/{ZNODE_PREFIX}"
+        self._name, self._address, self._silent_ms = name, address, silent_ms
+        self._watched: tuple[str, Watch] | None = None
+        self._on_elected = on_elected
+        self._session_s = session_ms / 1000
+        self._wake = threading.Event()
+        self._closed = threading.Event()
+        self._joined = False
+        self._elected = False
+        self._leaving = threading.Event()
+        self._gave_way = 0
+        self.znode: str | None = None
+        self._owner: int | None = None
+        """The session that is known to own it."""
+        # A new leader of ZooKeeper gives each session its full time once more: be back within it.
+        often = min(1.0, self._session_s / 8)
+        forever = KazooRetry(max_tries=-1, delay=min(0.05, often), backoff=1.5, max_delay=often)
+        self._client = zookeeper.client(
+            servers, self._session_s, connection_retry=forever, command_retry=None
+        )
+        self._client.add_listener(lambda _state: self._wake.set())
+        self._client.start_async()
+        threading.Thread(target=self._keep_alive, name="keep-alive", daemon=True).start()
+
+    @property
+    def state(self) -> str:
+        """`CONNECTED`, `SUSPENDED` (connection lost, session perhaps alive) or `LOST`."""
+        return str(self._client.state)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this one was elected, and has not left since."""
+        return self._elected
+
+    def join(self) -> None:
+        """Stand for election, at the end of the queue."""
+        if self._joined:
+            return
+        self._joined = True
+        threading.Thread(target=self._run, name="election", daemon=True).start()
+
+    def requeue(self) -> None:
+        """Go from wherever this is in the queue to its end; be elected again from there."""
+        self._leaving.set()
+        self._wake.set()
+
+    def queue(self) -> list[str]:
+        """Return the names of those who stand for election, in order.
+
+        Raises:
+            KazooException, KazooTimeoutError: ZooKeeper cannot tell.
+        """
+        if not self._client.connected:
+            raise KazooTimeoutError(f"the connection is {self.state}")
+        return self._names(_standing(self._client.get_children(self._root)))
+
+    def call_for(self, name: str | None) -> None:
+        """Ask that of those who stand for election `name` is next; None: whoever it is.
+
+        Whoever else is elected gives way, once for each call. The call ends with this session, or
+        when somebody is elected for good.
+
+        Raises:
+            KazooException, KazooTimeoutError: ZooKeeper cannot do it.
+        """
+        self._forget_call()
+        if name:
+            self._client.create(f"{self._root}/{NEXT}", name.encode(), ephemeral=True)
+
+    def close(self) -> None:
+        """End the session now: the znode is gone when this returns, if ZooKeeper can be reached."""
+        self._closed.set()
+        self._wake.set()
+        self._look_at(None)
+        self._client.stop()
+        self._client.close()
+
+    def _keep_alive(self) -> None:
+        # kazoo's own ping comes up to 0.4 s late, too late for short sessions.
+        while not self._closed.wait(min(0.1, self._session_s / 4)):
+            if self._client.connected:
+                with contextlib.suppress(KazooException, KazooTimeoutError):
+                    self._client.exists_async("/").get(timeout=self._session_s)
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._wake.clear()
+            try:
+                self._evaluate()
+            except (KazooException, KazooTimeoutError) as error:
+                _LOG.debug("election has to wait for ZooKeeper", error=repr(error))
+                self._closed.wait(_RETRY_S)
+            else:
+                self._wake.wait(_RECHECK_S)
+
+    def _evaluate(self) -> None:
+        if not self._client.connected:
+            return
+        if self._leaving.is_set():  # first of all: somebody waits for this place
+            self._leave()
+        children = self._children()
+        queue = _standing(children)
+        mine = self._own(queue)
+        if mine is None:
+            self._stand()
+            self._wake.set()
+            return
+        place = queue.index(mine)
+        before = f"{self._root}/{queue[place - 1]}" if place else None
+        if before is None:
+            self._lead(queue, called=NEXT in children)
+        elif not self._client.exists(before, self._changed):
+            self._wake.set()
+        self._look_at(before)
+
+    def _children(self) -> list[str]:
+        try:
+            return list(self._client.get_children(self._root))
+        except NoNodeError:
+            return []
+
+    def _look_at(self, before: str | None) -> None:
+        """Watch the supervisor of the znode `before` and no other one."""
+        if self._watched and self._watched[0] != before:
+            self._watched[1].stop()
+            self._watched = None
+        if before is None or self._watched:
+            return
+        with contextlib.suppress(NoNodeError, ValueError, TypeError):
+            found = Whereabouts(**json.loads(self._client.get(before)[0]))
+            if found.address:
+                watch = Watch(
+                    found.address,
+                    lambda: close_session(self._servers, found, self._session_s),
+                    self._silent_ms,
+                )
+                self._watched = (before, watch)
+
+    def _own(self, queue: list[str]) -> str | None:
+        """Find this session's znode, also one whose creation was never confirmed."""
+        session, _ = self._session()
+        known = self.znode.rsplit("/", 1)[1] if self.znode else None
+        if known in queue and session == self._owner:  # numbers are never given out twice
+            return known
+        for child in queue:
+            try:
+                _, stat = self._client.get(f"{self._root}/{child}")
+            except NoNodeError:
+                continue
+            if stat.ephemeralOwner == session:
+                self.znode, self._owner = f"{self._root}/{child}", session
+                return child
+        self.znode = None
+        return None
+
+    def _leave(self) -> None:
+        """Go to the queue's end in one step, so that whoever gives way now comes behind this."""
+        self._elected = False
+        if self.znode:
+            step = self._client.transaction()
+            step.delete(self.znode)
+            step.create(self._prefix, self._whereabouts(), ephemeral=True, sequence=True)
+            left, made = step.commit()
+            if not isinstance(made, Exception):
+                self._made(str(made))
+            elif not isinstance(left, NoNodeError):  # gone: with its session, or by this already
+                raise made
+        self._leaving.clear()
+
+    def _stand(self) -> None:
+        """Make a znode, unless one whose creation was never confirmed shows up by now."""
+        self._client.sync(self._root)
+        if self._own(_standing(self._children())) is not None:
+            return
+        self._made(
+            self._client.create(
+                self._prefix, self._whereabouts(), ephemeral=True, sequence=True, makepath=True
+            )
+        )
+
+    def _made(self, znode: str) -> None:
+        self.znode = znode
+        _LOG.info("znode made", znode=znode)
+
+    def _session(self) -> tuple[int, bytes]:
+        """Return the session's id and password.
+
+        Raises:
+            ConnectionLoss: there is no connection, so nobody knows what this session owns.
+        """
+        known: tuple[int, bytes] | None = self._client.client_id
+        if known is None:
+            raise ConnectionLoss
+        return known
+
+    def _whereabouts(self) -> bytes:
+        session, password = self._session()
+        found = Whereabouts(self._name, self._address, session, password.hex())
+        return json.dumps(found._asdict()).encode()
+
+    def _changed(self, _event: Any) -> None:
+        self._wake.set()
+
+    def _lead(self, queue: list[str], called: bool) -> None:
+        """Be elected, or give way to the one whom a switchover calls for."""
+        if self._elected:
+            return
+        if called and self._gives_way(queue):
+            self.requeue()
+            return
+        self._elected = True
+        _LOG.info("elected", znode=self.znode)
+        self._on_elected()
+        if called:
+            self._forget_call()
+
+    def _gives_way(self, queue: list[str]) -> bool:
+        try:
+            name, stat = self._client.get(f"{self._root}/{NEXT}")
+        except NoNodeError:
+            return False
+        wanted, again = name.decode(), stat.czxid == self._gave_way
+        if again or wanted == self._name or wanted not in self._names(queue):
+            return False
+        self._gave_way = stat.czxid
+        _LOG.info("gives way", to=wanted)
+        return True
+
+    def _forget_call(self) -> None:
+        with contextlib.suppress(NoNodeError):
+            self._client.delete(f"{self._root}/{NEXT}")
+
+    def _names(self, queue: list[str]) -> list[str]:
+        names = []
+        for child in queue:
+            with contextlib.suppress(NoNodeError):
+                names.append(str(json.loads(self._client.get(f"{self._root}/{child}")[0])["name"]))
+        return names
+
+
+def _standing(children: Iterable[str]) -> list[str]:
+    return sorted(child for child in children if child.startswith(ZNODE_PREFIX))

@@ -1,0 +1,219 @@
+"""How a supervisor's child is started: as a command, or by a launcher that stays (`launcher`)."""
+
+import array
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from typing import Protocol
+
+import structlog
+
+from espha.protocol.control import STATUS_FD_VARIABLE
+
+LAUNCH_FD_VARIABLE = "ESPHA_LAUNCH_FD"
+START = b"start"
+PROCESS_NAME = "espha-engine"
+"""What `ps` shows for the process that a launcher has forked."""
+
+_FIRST_ANSWER_S = 300.0
+"""A new launcher starts a JVM and imports half of Spark, on a machine that may do much else."""
+_ANSWER_S = 10.0
+_CODE_S = 0.02
+_KILLED = -signal.SIGKILL
+_LOG = structlog.get_logger()
+
+
+class Process(Protocol):
+    """A child that was started."""
+
+    def wait(self) -> int:
+        """Wait for its end; return its exit code, negative for a signal."""
+
+    def kill(self) -> None:
+        """End it, and what it has started, at once."""
+
+
+class Starter(Protocol):
+    """What starts a supervisor's child, one at a time."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process of ours that is to be waited for; None: none yet."""
+
+    def start(self, stdin: int, status: int) -> Process:
+        """Start the child with these descriptors; they can be closed here then."""
+
+    def distrust(self) -> None:
+        """Use nothing again that the last child used."""
+
+    def stop(self) -> None:
+        """End everything."""
+
+
+class Command:
+    """Runs a command for each life."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._process: _Group | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """See `Starter`."""
+        return self._process.pid if self._process else None
+
+    def start(self, stdin: int, status: int) -> Process:
+        """See `Starter`."""
+        environment = {**os.environ, STATUS_FD_VARIABLE: str(status)}
+        self._process = _Group(self._command, environment, status, stdin)
+        return self._process
+
+    def distrust(self) -> None:
+        """See `Starter`; each life has everything of its own."""
+
+    def stop(self) -> None:
+        """See `Starter`."""
+        if self._process:
+            self._process.kill()
+
+
+class Launcher:
+    """Keeps a launcher running, and has it fork each life's process."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._running: tuple[_Group, socket.socket] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """See `Starter`."""
+        return self._running[0].pid if self._running else None
+
+    def start(self, stdin: int, status: int) -> Process:
+        """See `Starter`."""
+        limit = _ANSWER_S
+        if self._running is None or self._running[0].has_ended():
+            self.stop()
+            self._running, limit = self._begin(), _FIRST_ANSWER_S
+        process, talk = self._running
+        descriptors = array.array("i", [stdin, status])
+        with contextlib.suppress(OSError):  # it has just ended: so will this life
+            talk.sendmsg([START], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
+        return _Forked(process, talk, limit)
+
+    def _begin(self) -> "tuple[_Group, socket.socket]":
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            environment = {**os.environ, LAUNCH_FD_VARIABLE: str(theirs.fileno())}
+            return _Group(self._command, environment, theirs.fileno()), ours
+
+    def distrust(self) -> None:
+        """See `Starter`."""
+        self.stop()
+
+    def stop(self) -> None:
+        """See `Starter`."""
+        if self._running:
+            process, talk = self._running
+            self._running = None
+            process.end()
+            talk.close()
+
+
+class _Group:
+    """A process that leads a group of its own, with all that it starts."""
+
+    def __init__(
+        self,
+        command: list[str],
+        environment: dict[str, str],
+        descriptor: int,
+        stdin: int = subprocess.DEVNULL,
+    ) -> None:
+        self._process = subprocess.Popen(
+            command,
+            stdin=stdin,
+            pass_fds=(descriptor,),
+            env=environment,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self) -> int:
+        return self._process.wait()
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        self.kill()
+        self.wait()
+
+
+class _Forked:
+    """A process that a launcher has forked, or is about to."""
+
+    def __init__(self, launcher: _Group, talk: socket.socket, limit: float) -> None:
+        self._launcher, self._talk, self._limit = launcher, talk, limit
+        self._pid: int | None = None
+        self._ended = False
+
+    def wait(self) -> int:
+        """See `Process`; a launcher that does not answer in time is killed, and counts as ended."""
+        try:
+            self._pid = self._hear("pid", self._limit)
+        except TimeoutError:
+            _LOG.error(f"the launcher does not answer within {self._limit:.0f} s; it is killed")
+        except (OSError, ValueError):  # it has ended
+            pass
+        if self._pid is None:
+            self._launcher.end()
+            return _KILLED
+        with contextlib.suppress(ProcessLookupError):  # it has ended, and was collected
+            _wait_for_end(self._pid)
+        self._ended = True
+        try:
+            return self._hear("code", _CODE_S)
+        except (OSError, ValueError):  # the launcher has ended with it, or is frozen
+            return _KILLED
+
+    def _hear(self, what: str, limit: float) -> int:
+        """Return what the launcher says, passing over what it has said too late."""
+        until = time.monotonic() + limit
+        while True:
+            self._talk.settimeout(max(until - time.monotonic(), 0.001))
+            said: dict[str, int] = json.loads(self._talk.recv(4096))
+            if what in said:
+                return said[what]
+
+    def kill(self) -> None:
+        """See `Process`."""
+        if self._pid is None:
+            self._launcher.kill()
+        elif not self._ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process has ended, whoever is its parent, and even if that one is frozen.
+
+    Raises:
+        ProcessLookupError: there is none.
+    """
+    descriptor = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll()
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,204 @@
+"""A supervisor's HTTP side: `/healthz`, `/readyz`, `/status` (JSON), `/metrics` (Prometheus).
+
+An engine's supervisor also sends its newest snapshot to other engines (`GET /snapshot/latest`, with
+`?before=N` the newest one of a lower sequence number), and has one made (`POST /snapshot`, from the
+pod itself only). `POST /switchover` makes an active engine hand over: from the pod itself, or with
+the deployment's token.
+"""
+
+import hmac
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from typing import Any, BinaryIO
+from urllib.parse import parse_qs, urlsplit
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from espha.ha.switchover import PATH as SWITCHOVER
+from espha.ha.switchover import Answer
+from espha.recovery.remote import LATEST
+from espha.recovery.store import Shelf
+
+StatusSource = Callable[[], dict[str, Any]]
+HandOver = Callable[[str | None], Answer]
+_TEXT = "text/plain"
+_COPY_BYTES = 1 << 18
+_BODY_BYTES = 1000
+_TIMEOUT_S = 30
+"""After so long without a byte a connection is closed."""
+
+
+class _StatusCollector(Collector):
+    """Turns each number of a status into a gauge `espha_<name>`, each text into an info label."""
+
+    def __init__(self, source: StatusSource) -> None:
+        self._source = source
+
+    def collect(self) -> Iterator[Metric]:
+        status = self._source()
+        texts = {key: value for key, value in status.items() if isinstance(value, str)}
+        for sentence in ("message", "diverged"):
+            texts.pop(sentence, None)
+        yield InfoMetricFamily("espha", "Name, role and state of this replica", value=texts)
+        for key, value in status.items():
+            if isinstance(value, bool | int | float):
+                yield GaugeMetricFamily(f"espha_{key}", f"{key} of this replica", float(value))
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers from what the supervisor gives it."""
+
+    daemon_threads = True
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        source: StatusSource,
+        shelf: Shelf | None,
+        ask_snapshot: Callable[[], bool],
+        *,
+        hand_over: HandOver | None,
+        token: str,
+    ) -> None:
+        self.source, self.shelf, self.ask_snapshot = source, shelf, ask_snapshot
+        self.hand_over, self.token = hand_over, token
+        self.registry = CollectorRegistry()
+        self.registry.register(_StatusCollector(source))
+        super().__init__(address, _Handler)
+
+    def answer(self, path: str) -> tuple[int, str, bytes]:
+        """Return code, type and body for a path."""
+        status = self.source()
+        if path == "/healthz":
+            return 200, _TEXT, b"ok\n"
+        if path == "/readyz":
+            ready = bool(status["in_step"])
+            return (200 if ready else 503), _TEXT, f"{status['state']}\n".encode()
+        if path == "/status":
+            return 200, "application/json", json.dumps(status).encode()
+        if path == "/metrics":
+            return 200, "text/plain; version=0.0.4", generate_latest(self.registry)
+        return 404, _TEXT, b"try /healthz, /readyz, /status, /metrics or /snapshot/latest\n"
+
+    def open_snapshot(self, before: int | None) -> BinaryIO | None:
+        """Open the newest snapshot; None where there is none."""
+        for path in self.shelf.files(before) if self.shelf else []:
+            with suppress(OSError):  # replaced by a newer one just now
+                return path.open("rb")
+        return None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = _TIMEOUT_S
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        if parts.path == LATEST:
+            self._send_snapshot(parse_qs(parts.query).get("before", [""])[0])
+        else:
+            self._send(*self.server.answer(parts.path))
+
+    def do_POST(self) -> None:
+        if self.path == SWITCHOVER:
+            self._say(self._switch_over())
+        elif self.path != "/snapshot":
+            self._send(404, _TEXT, b"try /snapshot or /switchover\n")
+        elif not self._is_local():
+            self._send(403, _TEXT, b"from inside the pod only\n")
+        elif self.server.shelf is None:
+            self._send(409, _TEXT, b"this engine has no volume for snapshots\n")
+        elif self.server.ask_snapshot():
+            self._send(202, _TEXT, b"asked; snapshot_sequence in /status says when it is done\n")
+        else:
+            self._send(503, _TEXT, b"the engine does not run\n")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Stay silent: probes come every second."""
+
+    def _switch_over(self) -> Answer:
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > _BODY_BYTES:
+            return Answer(400, f"the body must have at most {_BODY_BYTES} bytes")
+        body = self.rfile.read(int(length))  # also a refused one's: unread, it cuts the answer off
+        if self.server.hand_over is None:
+            return Answer(409, "this replica does not stand for election")
+        if not self._is_local() and not self._has_token():
+            return Answer(403, "from inside the pod, or with the deployment's token only")
+        try:
+            wish = json.loads(body)
+        except ValueError:
+            wish = None
+        if not isinstance(wish, dict) or not isinstance(wish.get("to", ""), str | None):
+            return Answer(400, 'the body must be JSON: {"to": NAME}, or {"to": null} for anybody')
+        return self.server.hand_over(wish.get("to") or None)
+
+    def _is_local(self) -> bool:
+        return ip_address(self.client_address[0]).is_loopback
+
+    def _has_token(self) -> bool:
+        shown = self.headers.get("Authorization", "").encode()
+        token = self.server.token
+        return bool(token) and hmac.compare_digest(shown, f"Bearer {token}".encode())
+
+    def _say(self, answer: Answer) -> None:
+        told = {"message": answer.message, "active": answer.active}
+        self._send(answer.code, "application/json", json.dumps(told).encode())
+
+    def _send(self, code: int, kind: str, body: bytes) -> None:
+        self._head(code, kind, len(body))
+        self.wfile.write(body)
+
+    def _head(self, code: int, kind: str, length: int) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def _send_snapshot(self, before: str) -> None:
+        file = self.server.open_snapshot(int(before) if before.isdecimal() else None)
+        if file is None:
+            self._send(404, _TEXT, b"there is no snapshot\n")
+            return
+        with file, suppress(ConnectionError, TimeoutError):  # one that reads the header only
+            self._head(200, "application/octet-stream", os.fstat(file.fileno()).st_size)
+            shutil.copyfileobj(file, self.wfile, _COPY_BYTES)
+
+
+def serve_status(
+    address: tuple[str, int],
+    source: StatusSource,
+    shelf: Shelf | None = None,
+    ask_snapshot: Callable[[], bool] = lambda: False,
+    *,
+    hand_over: HandOver | None = None,
+    token: str = "",
+) -> ThreadingHTTPServer:
+    """Serve on an address (host, port) from threads of its own; `shutdown()` ends it.
+
+    Args:
+        address: host and port; port 0 takes a free one.
+        source: returns what `/status` shows.
+        shelf: the engine's snapshots, where it has any.
+        ask_snapshot: asks the engine for a snapshot; False: there is no engine now.
+        hand_over: begins a switchover, where the replica stands for election.
+        token: what others than this pod must show for a switchover; empty: they cannot ask for it.
+
+    Raises:
+        SystemExit: the address is in use; the text says which.
+    """
+    try:
+        server = _Server(address, source, shelf, ask_snapshot, hand_over=hand_over, token=token)
+    except OSError as error:
+        host, port = address
+        raise SystemExit(f"espha: cannot listen on {host}:{port}: {error.strerror}") from None
+    threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
+    return server

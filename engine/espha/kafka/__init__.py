@@ -1,0 +1,1 @@
+"""Kafka as espha uses it: exact readers, the fenced writer, the order log."""

@@ -1,0 +1,146 @@
+"""The fenced writer: a transactional producer of which only the newest can commit."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from espha.kafka.reader import CLIENT_TUNING, PARTITION
+
+_FENCED = frozenset(
+    {
+        KafkaError._FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+_Delivered = Callable[[KafkaError | None, Message], None]
+_COMMIT_TIMEOUT_S = 30.0
+_FENCE_TIMEOUT_S = 30.0
+# How long a commit may take while brokers are away. A successor does not wait for it: it fences.
+_TRANSACTION_TIMEOUT_MS = 60_000
+
+
+class WriterFailed(Exception):  # noqa: N818 - it names a state, as `Fenced` does
+    """A commit did not succeed for certain: end the process, and read back after a restart."""
+
+
+class Fenced(WriterFailed):
+    """A newer holder of the transactional id exists; this writer can never commit again."""
+
+
+class Record(NamedTuple):
+    """One record to write: always to partition 0, without a key."""
+
+    topic: str
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class FencedWriter:
+    """Writes records in transactions under one fixed transactional id.
+
+    Make it early (it connects), call `fence` once when it is this replica's turn, read back what
+    is committed, then `commit` batch by batch. Not safe for use by several threads.
+    """
+
+    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+        self.transactional_id, self._bootstrap = transactional_id, bootstrap
+        self._last = -1
+        self._topics: tuple[str, ...] = ()
+        self._producer = Producer(
+            {
+                **CLIENT_TUNING,
+                "bootstrap.servers": bootstrap,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS,
+                "acks": "all",
+                "linger.ms": 0,
+                "queue.buffering.max.messages": 1_000_000,
+            }
+        )
+
+    @property
+    def committed(self) -> int:
+        """Offset behind the last record of the last transaction, and behind its commit marker."""
+        return self._last + 2
+
+    def renewed(self) -> "FencedWriter":
+        """Return a new writer under the same id, as warm: each can `fence` once only."""
+        other = FencedWriter(self._bootstrap, self.transactional_id)
+        other.warm_up(self._topics)
+        return other
+
+    def warm_up(self, topics: Iterable[str]) -> None:
+        """Learn now who leads these topics, rather than in the first commit.
+
+        Raises:
+            WriterFailed: the brokers did not answer in 30 s.
+        """
+        self._topics = tuple(topics)
+        try:
+            for topic in self._topics:
+                self._producer.list_topics(topic, _FENCE_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._failure(error, "asking for the leaders") from None
+
+    def fence(self) -> None:
+        """Become the only holder; what older holders left open is aborted when this returns.
+
+        Raises:
+            WriterFailed: the brokers did not answer in 30 s.
+            Fenced: a still newer holder was faster.
+        """
+        try:
+            self._producer.init_transactions(_FENCE_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._failure(error, "fencing") from None
+
+    def commit(self, records: Iterable[Record]) -> None:
+        """Write all records in one transaction; they are committed when this returns.
+
+        Raises:
+            Fenced: a newer holder exists; nothing of this transaction is or will be visible.
+            WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
+        """
+        try:
+            self._producer.begin_transaction()
+            every = list(records)
+            for place, record in enumerate(every, start=1):
+                self._produce(record, self._delivered if place == len(every) else None)
+            self._commit()
+        except KafkaException as error:
+            raise self._failure(error, "commit") from None
+
+    def _produce(self, record: Record, delivered: _Delivered | None) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    record.topic,
+                    record.value,
+                    partition=PARTITION,
+                    headers=list(record.headers),
+                    on_delivery=delivered,
+                )
+                return
+            except BufferError:  # the local queue is full: let deliveries make room
+                self._producer.poll(0.1)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self._last = message.offset()
+
+    def _commit(self) -> None:
+        while True:
+            try:
+                self._producer.commit_transaction(_COMMIT_TIMEOUT_S)
+                return
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+
+    def _failure(self, error: KafkaException, doing: str) -> WriterFailed:
+        cause: KafkaError = error.args[0]
+        text = f"{doing} under transactional id {self.transactional_id!r}: {cause.str()}"
+        return Fenced(text) if cause.code() in _FENCED else WriterFailed(text)

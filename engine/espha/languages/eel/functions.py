@@ -1,0 +1,169 @@
+"""The functions of the language, by name.
+
+All of them are total: they raise for no value, and give null where there is no result. What needs
+more than values (the clock, the kinds of its arguments) is in `espha.languages.eel.expressions`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from espha.languages.eel import dates, numbers
+from espha.languages.eel import strings as texts
+
+Cost = Callable[..., int]
+"""How many steps a function takes for certain values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function.
+
+    Attributes:
+        takes: one letter an argument: n number, s string, d date, v any value.
+        gives: the kind of its result; "same" is that of the first argument, "common" that which
+            all arguments can be cast to.
+        apply: computes it.
+        needed: how many arguments must be there.
+        more: whether the last may be repeated.
+        nulls: whether it sees nulls; else a null makes the result null.
+        cost: how many steps it takes, for those whose work grows with the values. None: not
+            worth counting.
+    """
+
+    takes: str
+    gives: str
+    apply: Callable[..., Any]
+    needed: int
+    more: bool = False
+    nulls: bool = False
+    cost: Cost | None = None
+
+
+def _one(
+    takes: str,
+    gives: str,
+    apply: Callable[..., Any],
+    *,
+    nulls: bool = False,
+    cost: Cost | None = None,
+) -> Function:
+    return Function(takes, gives, apply, len(takes), nulls=nulls, cost=cost)
+
+
+def by_length(*values: Any) -> int:
+    """Return the steps of a function that goes through its first argument."""
+    return len(values[0]) // 1000 if isinstance(values[0], str) else 0
+
+
+def _by_character(*values: Any) -> int:
+    return 1 + len(values[0]) // 100
+
+
+def _by_product(one: str, two: str) -> int:
+    return 1 + len(one) * len(two) // 50
+
+
+def _number(function: Callable[[float], float]) -> Function:
+    return _one("n", "double", numbers.total(function))
+
+
+def _part(name: str) -> Function:
+    return _one("d", "int", lambda seconds: dates.part_of(name, seconds))
+
+
+_ROUND: Final = Function("nn", "same", numbers.round_half_away, 1)
+_UPPER: Final = _one("s", "string", lambda text: texts.bounded(text.upper()))
+_LOWER: Final = _one("s", "string", lambda text: texts.bounded(text.lower()))
+_REPLACE: Final = Function("sssn", "string", texts.replace, 3, cost=_by_character)
+_LENGTH: Final = _one("s", "int", len)
+_POWER: Final = _one("nn", "double", numbers.power)
+_MID: Final = Function("snn", "string", texts.middle, 2)
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "abs": _one("n", "same", numbers.absolute),
+    "ceil": _one("n", "same", numbers.ceiling),
+    "floor": _one("n", "same", numbers.floor),
+    "round": _ROUND,
+    "power": _POWER,
+    "pow": _POWER,
+    "sqrt": _number(math.sqrt),
+    "exp": _number(math.exp),
+    "log": Function("nn", "double", numbers.logarithm, 1),
+    "log10": _number(math.log10),
+    "sin": _number(math.sin),
+    "cos": _number(math.cos),
+    "tan": _number(math.tan),
+    "asin": _number(math.asin),
+    "acos": _number(math.acos),
+    "atan": _number(math.atan),
+    "sign": _one("n", "int", numbers.sign),
+    "min": Function("n", "common", numbers.smallest, 1, more=True, nulls=True),
+    "max": Function("n", "common", numbers.largest, 1, more=True, nulls=True),
+    "isnull": _one("v", "int", lambda value: int(value is None), nulls=True),
+    "isblank": _one("v", "int", texts.is_blank, nulls=True),
+    "isnumber": _one("v", "int", texts.is_number, nulls=True),
+    "isalpha": _one("s", "int", texts.is_alpha, cost=_by_character),
+    "match_string": _one("ss", "int", texts.match_string, cost=_by_product),
+    "left": _one("sn", "string", texts.left),
+    "right": _one("sn", "string", texts.right),
+    "mid": _MID,
+    "substr": _MID,
+    "upper": _UPPER,
+    "toupper": _UPPER,
+    "lower": _LOWER,
+    "tolower": _LOWER,
+    "trim": _one("s", "string", str.strip),
+    "ltrim": _one("s", "string", str.lstrip),
+    "rtrim": _one("s", "string", str.rstrip),
+    "instr": Function("ssn", "int", texts.place_of, 2, cost=_by_character),
+    "length": _LENGTH,
+    "len": _LENGTH,
+    "replace": _REPLACE,
+    "repeat": _one("sn", "string", texts.repeat),
+    "reverse": _one("s", "string", lambda text: text[::-1]),
+    "edit_distance": _one("ss", "int", texts.edit_distance, cost=_by_product),
+    "compare": Function("ssn", "int", texts.compare, 2),
+    "has_control_chars": _one("s", "int", texts.has_control_chars, cost=_by_character),
+    "parse": _one("ssn", "string", texts.word_of, cost=_by_character),
+    "aparse": _one("ss", "int", texts.word_count, cost=_by_character),
+    "pattern": _one("s", "string", texts.shape, cost=_by_character),
+    "chr": _one("n", "string", texts.character),
+    "asc": _one("s", "int", texts.code_of),
+    "formatdate": _one("ds", "string", dates.format_date),
+    "todate": Function("ss", "date", dates.read_date, 1),
+    "year": _part("year"),
+    "month": _part("month"),
+    "day": _part("day"),
+    "hour": _part("hour"),
+    "minute": _part("minute"),
+    "second": _part("second"),
+}
+
+CASTS: Final = {
+    "tointeger": "int",
+    "todouble": "double",
+    "toreal": "double",
+    "tostring": "string",
+}
+"""Functions that turn a value of any kind into another kind."""
+
+NAMES_OF_KINDS: Final = {
+    "int": "integer",
+    "double": "real",
+    "string": "string",
+    "date": "date",
+    "stamp": "timestamp",
+    "null": "null",
+}
+"""What typeof() says."""
+
+REFUSED: Final = {
+    "vareval": "it would run text as an expression",
+    "rand": "its result would differ between engines",
+    "random": "its result would differ between engines",
+    "guid": "its result would differ between engines",
+    "sleep": "an engine does not wait",
+}
+"""Functions that there are elsewhere and will not be here."""

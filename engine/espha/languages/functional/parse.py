@@ -1,0 +1,214 @@
+"""The function language: text to a tree.
+
+    node     = call | field | property | number | text | "true" | "false" | "null"
+    call     = name "(" [ node { "," node } ] ")"
+    field    = "$" name                      a field of the event, or what a function gave
+    property = "#" name [ "/" path ]         a property, an expression, the element of a loop
+
+Texts stand in single or double quotes. A backslash stands for itself, so that regular expressions
+can be written as they are, except before the quote of the text.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from espha.languages.functional.errors import ContextError
+
+MAX_LENGTH: Final = 10_000
+"""Longest text of a function, in characters."""
+
+MAX_DEPTH: Final = 50
+"""Deepest nesting of calls; Python's stack would be the limit otherwise."""
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<field>\$[A-Za-z_][A-Za-z0-9_.-]*)
+    | (?P<property>\#[A-Za-z_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.@\[\]-]+)*)
+    | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<mark>[(),])
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS: Final = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, a text, true, false or null."""
+
+    value: bool | int | float | str | None
+
+    def __str__(self) -> str:
+        if isinstance(self.value, str):
+            if "'" in self.value and '"' not in self.value:
+                return f'"{self.value}"'
+            return "'" + self.value.replace("'", "\\'") + "'"
+        if self.value is None or isinstance(self.value, bool):
+            return {True: "true", False: "false", None: "null"}[self.value]
+        return repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldName:
+    """`$name`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"${self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyName:
+    """`#name`, or `#name/path` for a part of it."""
+
+    name: str
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"#{self.name}/{self.path}" if self.path else f"#{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`name(arguments)`."""
+
+    name: str
+    arguments: tuple["Node", ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({','.join(str(argument) for argument in self.arguments)})"
+
+
+Node = Literal | FieldName | PropertyName | Call
+
+
+def parse(text: str) -> Node:
+    """Return the tree of one function; `str(tree)` is its canonical text.
+
+    Raises:
+        ContextError: too long, too deep, or not of the language.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ContextError(f"{len(text)} characters; at most {MAX_LENGTH} are read")
+    parser = _Parser(_tokens(text))
+    node = parser.node(0)
+    parser.end()
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    column: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    result: list[_Token] = []
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        match = _TOKEN.match(text, place)
+        if match is None:
+            shown = text[place:].strip()[:20]
+            raise ContextError(f"column {place + 1}: {shown!r} is not understood")
+        kind = match.lastgroup or ""
+        result.append(_Token(kind, match[kind], match.start(kind) + 1))
+        place = match.end()
+    return result
+
+
+class _Parser:
+    """Recursive descent with one token of look-ahead."""
+
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens = tokens
+        self._place = 0
+
+    def _peek(self) -> _Token:
+        if self._place < len(self._tokens):
+            return self._tokens[self._place]
+        return _Token("end", "the end", 0)
+
+    def _take(self) -> _Token:
+        token = self._peek()
+        self._place += 1
+        return token
+
+    def node(self, depth: int) -> Node:
+        """Read one node, and what is nested in it."""
+        if depth > MAX_DEPTH:
+            raise ContextError(f"calls are nested more than {MAX_DEPTH} deep")
+        token = self._take()
+        if token.kind == "field":
+            return FieldName(token.text[1:])
+        if token.kind == "property":
+            name, _, path = token.text[1:].partition("/")
+            return PropertyName(name, path)
+        if token.kind == "number":
+            return Literal(_number(token))
+        if token.kind == "text":
+            return Literal(_unquoted(token))
+        if token.kind == "name":
+            return self._name(token, depth)
+        raise _unexpected(token, "a function, $field, #property, number or quoted text")
+
+    def _name(self, token: _Token, depth: int) -> Node:
+        if self._peek().text == "(":
+            return Call(token.text, self._arguments(depth))
+        if token.text in _WORDS:
+            return Literal(_WORDS[token.text])
+        raise ContextError(
+            f"column {token.column}: {token.text!r} is neither a call nor a text; "
+            f"write {token.text}(), ${token.text} or '{token.text}'"
+        )
+
+    def _arguments(self, depth: int) -> tuple[Node, ...]:
+        self._take()
+        if self._peek().text == ")":
+            self._take()
+            return ()
+        result = [self.node(depth + 1)]
+        while (token := self._take()).text == ",":
+            result.append(self.node(depth + 1))
+        if token.text != ")" or token.kind != "mark":
+            raise _unexpected(token, "a comma or a closing parenthesis")
+        return tuple(result)
+
+    def end(self) -> None:
+        """Refuse what is left."""
+        token = self._peek()
+        if token.kind != "end":
+            raise _unexpected(token, "the end")
+
+
+def _unquoted(token: _Token) -> str:
+    quote = token.text[0]
+    value = token.text[1:-1].replace("\\" + quote, quote)
+    if '"' in value and "\\'" in value:
+        # No way of writing it: its backslash would belong to the quote.
+        raise ContextError(
+            f"column {token.column}: a text with both kinds of quotes and a backslash before a "
+            "quote; put it into an <expression>"
+        )
+    return value
+
+
+def _number(token: _Token) -> int | float:
+    text = token.text
+    digits = text.lstrip("+-")
+    if digits.isdigit() and len(digits) < 20 and abs(int(text)) < 2**63:
+        return int(text)
+    number = float(text)
+    if not math.isfinite(number):
+        raise ContextError(f"column {token.column}: the number {text[:30]} is too large")
+    return number
+
+
+def _unexpected(token: _Token, wanted: str) -> ContextError:
+    where = f"column {token.column}: " if token.column else ""
+    return ContextError(f"{where}{token.text[:40]} stands where {wanted} should")

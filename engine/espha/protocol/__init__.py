@@ -1,0 +1,1 @@
+"""What processes of a deployment say to one another, as types."""

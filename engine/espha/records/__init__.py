@@ -1,0 +1,1 @@
+"""What a record looks like: CSV and JSON, in Python and in Catalyst, to events and back."""

@@ -1,0 +1,296 @@
+"""Catalyst expressions that decode input records and encode output records."""
+
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from espha.model import Field, Window
+from espha.model.types import ARRAYS, only_digits
+from espha.records.columns import defaults, left_out
+from espha.records.layout import Layout, layout_of, precision_of
+
+SQL_TYPES = {
+    "int32": "int",
+    "int64": "bigint",
+    "double": "double",
+    "money": "double",
+    "string": "string",
+    "date": "bigint",
+    "stamp": "bigint",
+    "blob": "binary",
+    "array(i32)": "array<int>",
+    "array(i64)": "array<bigint>",
+    "array(dbl)": "array<double>",
+}
+"""Catalyst's type for each ESP type; dates are seconds, stamps microseconds since 1970."""
+
+_BAD = "bad"
+_CSV_READ = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": _BAD,
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "true",
+    "ignoreTrailingWhiteSpace": "true",
+}
+_LAYOUT = r'[",\n]|\A[\x00-\x20]|[\x00-\x20]\z'
+"""What needs quotes in CSV: a delimiter, a quote, a line break, blanks at an end."""
+_JSON_READ = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
+_PATTERN_LETTERS = {
+    "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss",
+    "f": "SSSSSS", "j": "DDD", "b": "MMM", "B": "MMMM", "%": "'%'",
+}  # fmt: skip
+_SHORT = {"MM": "M", "dd": "d", "HH": "H", "mm": "m", "ss": "s", "DDD": "D"}
+_ESP_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
+_NUMBER = r"^[+-]?[0-9]+$"
+
+
+class CodecError(ValueError):
+    """A connector asks for a format that cannot be read or written; the text names it."""
+
+
+def record_format(window: Window, direction: str) -> str:
+    """Return `csv` or `json`: the text format of a window's topic; `direction` is pub or sub."""
+    kind = _property(window, direction, "kafkatype") or "csv"
+    if kind not in ("binary", "csv", "json"):
+        raise CodecError(f"window {window.name!r}: kafkatype {kind!r} is none of csv, json, binary")
+    # Binary event blocks are SAS's own format; what failover needs of them is in our headers.
+    return "json" if kind == "json" else "csv"
+
+
+def layout(window: Window) -> Layout:
+    """Return which columns the records of a source's topic have."""
+    connector = window.kafka("pub")
+    found = Layout() if connector is None else layout_of(connector.properties)
+    kind = record_format(window, "pub")
+    return found.model_copy(update={"format": "json" if kind == "json" else "csv"})
+
+
+def parse(window: Window, value: Column) -> Column:
+    """Return a struct of an input record's text, with a column `bad` at the end.
+
+    Dates, and what CSV has no type for, are still text: `read_dates` comes next, on the column
+    that this one became, so that the text is parsed once and not once a field.
+    """
+    how = layout(window)
+    json = how.format == "json"
+    columns = [("opcode", "string"), ("flags", "string")]
+    for field in window.fields:
+        still_text = _is_text(field, how.date_format, json)
+        columns.append((field.name, "string" if still_text else SQL_TYPES[field.type]))
+    if json:
+        return sf.from_json(value, _ddl(columns), _JSON_READ)
+    # By place: a field may have the name of one of our own columns.
+    columns = [(f"c{place}", kind) for place, (_, kind) in enumerate(columns)]
+    missing = left_out(window, how)
+    if missing is not None:
+        del columns[missing + 2]
+    first, *others = [
+        sf.from_csv(text, _ddl(columns), {**_CSV_READ, "sep": how.delimiter})
+        for text in _completed(value, how)
+    ]
+    return sf.when(first[_BAD].isNull(), first).otherwise(*others) if others else first
+
+
+def _completed(value: Column, how: Layout) -> list[Column]:
+    """Return the text with the columns before the fields; a second way if they can lack in two."""
+    if how.strip_nulls:
+        value = sf.translate(value, "\0", "")
+    opcode, flags = defaults(how)
+    sep = how.delimiter
+    if how.opcode and how.flags:
+        return [value]
+    if how.opcode:
+        at = sf.instr(value, sep)
+        rest = value.substr(at + 1, sf.length(value))
+        whole = sf.concat(value.substr(sf.lit(1), at), sf.lit(f"{flags}{sep}"), rest)
+        return [sf.when(at > 0, whole).otherwise(value)]
+    heads = [f"{opcode}{sep}{flags}{sep}"]
+    if how.flags:
+        # A topic without opcodes seldom has flags, though nobody said so.
+        heads.insert(0, f"{opcode}{sep}")
+    # An empty record stays one.
+    return [
+        sf.when(sf.trim(value) == "", value).otherwise(sf.concat(sf.lit(head), value))
+        for head in heads
+    ]
+
+
+def read_dates(window: Window, parsed: Column, value: Column) -> Column:
+    """Return the struct `opcode, flags, <fields>, bad` of what `parse` gave.
+
+    What it left as text becomes values; text of no value makes the record bad.
+    """
+    how = layout(window)
+    json = how.format == "json"
+    missing = None if json else left_out(window, how)
+    texts = [_is_text(field, how.date_format, json) for field in window.fields]
+    if missing is None and not any(texts):
+        return parsed
+    cells, lost = [], sf.lit(False)
+    for place, field in enumerate(window.fields):
+        name = field.name if json else f"c{place + 2}"
+        if place == missing:
+            cell = sf.lit(None).cast(SQL_TYPES[field.type])
+        elif texts[place]:
+            cell = _value(parsed[name], field, how.date_format)
+            lost = lost | (parsed[name].isNotNull() & cell.isNull())
+        else:
+            cell = parsed[name]
+        cells.append(cell.alias(name))
+    first, second = ("opcode", "flags") if json else ("c0", "c1")
+    return sf.struct(
+        parsed[first].alias("opcode"),
+        parsed[second].alias("flags"),
+        *cells,
+        sf.coalesce(parsed[_BAD], sf.when(lost, value)).alias(_BAD),
+    )
+
+
+def _ddl(columns: list[tuple[str, str]]) -> str:
+    quoted = [f"`{name.replace('`', '``')}` {kind}" for name, kind in columns]
+    return ", ".join([*quoted, f"{_BAD} string"])
+
+
+def encode(window: Window, event: Column, *, exact: bool = False) -> Column:
+    """Return the text of an output record from the struct `opcode, flags, f0 …`.
+
+    Args:
+        window: what the record leaves.
+        event: the struct.
+        exact: doubles have all digits that they need, not six decimals.
+    """
+    date_format = _property(window, "sub", "dateformat")
+    cells = [
+        _write_date(event[f"f{place}"], field, date_format)
+        for place, field in enumerate(window.fields)
+    ]
+    if record_format(window, "sub") == "json":
+        named = [cell.alias(field.name) for cell, field in zip(cells, window.fields, strict=True)]
+        return sf.to_json(
+            sf.struct(event["opcode"].alias("opcode"), *named), {"ignoreNullFields": "false"}
+        )
+    connector = window.kafka("sub")
+    precision = None if exact else precision_of(connector.properties if connector else {})
+    texts = [
+        _text(cell, field, precision) for cell, field in zip(cells, window.fields, strict=True)
+    ]
+    # format_string writes a null as the word; a null is an empty cell.
+    present = [
+        sf.when(event[f"f{place}"].isNotNull(), text).otherwise("")
+        for place, text in enumerate(texts)
+    ]
+    line = sf.concat_ws(",", *present)
+    return sf.concat(event["opcode"], sf.lit(","), event["flags"], sf.lit(", "), line)
+
+
+def _text(cell: Column, field: Field, precision: int | None) -> Column:
+    """Write one value; see `espha.model.types.formatter`. Without precision: with all digits."""
+
+    def number(value: Column) -> Column:
+        double = "dbl" in field.type or field.type in ("double", "money")
+        if precision is None or not double:
+            return value.cast("string")
+        return sf.format_string(f"%.{precision}f", value)
+
+    if field.type == "blob":
+        return sf.base64(cell)
+    if field.type in ARRAYS:
+        # A null is written as the word unless it is left out first.
+        parts = sf.transform(cell, lambda value: sf.when(value.isNotNull(), number(value)))
+        return sf.concat(sf.lit("["), sf.array_join(parts, ";", ""), sf.lit("]"))
+    return _quoted(cell) if field.type in ("string", "date", "stamp") else number(cell)
+
+
+def _quoted(cell: Column) -> Column:
+    """Quote text where `espha.records.text.quoted` does; `to_csv` forgets blanks at ends."""
+    text = cell.cast("string")
+    inside = sf.replace(text, sf.lit('"'), sf.lit('""'))
+    return sf.when(text.rlike(_LAYOUT), sf.concat(sf.lit('"'), inside, sf.lit('"'))).otherwise(text)
+
+
+def java_pattern(strptime_format: str, *, reading: bool = False) -> str:
+    """Translate `%Y-%m-%d` into the pattern that Catalyst wants, `yyyy-MM-dd`.
+
+    Args:
+        strptime_format: the format.
+        reading: one digit may stand where two are written, as `strptime` has it, if it is clear
+            where the number ends.
+
+    Raises:
+        CodecError: a directive has no counterpart.
+    """
+    pieces: list[tuple[bool, str]] = []
+    letters = iter(strptime_format)
+    for letter in letters:
+        if letter == "%":
+            directive = next(letters, "")
+            if directive not in _PATTERN_LETTERS:
+                raise CodecError(f"dateformat {strptime_format!r}: %{directive} is not supported")
+            pieces.append((True, _PATTERN_LETTERS[directive]))
+        else:
+            pieces.append((False, f"'{letter}'" if letter.isalpha() else letter.replace("'", "''")))
+    pattern = ""
+    for place, (is_directive, piece) in enumerate(pieces):
+        beside = [
+            near for near, _ in (*pieces[max(0, place - 1) : place], *pieces[place + 1 : place + 2])
+        ]
+        short = reading and is_directive and not any(beside)
+        pattern += _SHORT.get(piece, piece) if short else piece
+    return pattern
+
+
+def _property(window: Window, direction: str, name: str) -> str:
+    for connector in window.connectors:
+        if connector.class_ == "kafka" and connector.type == direction:
+            return str(connector.properties.get(name, "")).strip()
+    return ""
+
+
+def _is_text(field: Field, date_format: str, json: bool) -> bool:
+    """Say whether a field is read as text first."""
+    if field.type in ("date", "stamp"):
+        return not json or bool(date_format)
+    return not json and (field.type == "blob" or field.type in ARRAYS)
+
+
+def _value(cell: Column, field: Field, date_format: str) -> Column:
+    """Read a value from text as `espha.model.types.parser` does; null if it is none."""
+    if field.type == "blob":
+        return sf.try_to_binary(cell, sf.lit("base64"))
+    if field.type in ARRAYS:
+        return _read_array(cell, field)
+    if not date_format:
+        time = sf.when(cell.rlike(_ESP_DATE), sf.try_to_timestamp(cell))
+    else:
+        time = sf.try_to_timestamp(cell, sf.lit(java_pattern(date_format, reading=True)))
+    ticks = sf.unix_seconds(time) if field.type == "date" else sf.unix_micros(time)
+    if date_format and only_digits(date_format):
+        return ticks
+    return sf.coalesce(sf.when(cell.rlike(_NUMBER), cell.try_cast("bigint")), ticks)
+
+
+def _read_array(cell: Column, field: Field) -> Column:
+    kind = SQL_TYPES[field.type].removeprefix("array<").removesuffix(">")
+    number = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+    whole = r"^\s*[+-]?[0-9]+\s*$"
+    inner = sf.substring(cell, 2, sf.length(cell) - 2)
+    texts = sf.split(inner, ";")
+    pattern = number if kind == "double" else whole
+
+    def good(text: Column) -> Column:
+        empty = sf.trim(text) == ""
+        return empty | (text.rlike(pattern) & sf.trim(text).try_cast(kind).isNotNull())
+
+    values = sf.when(sf.trim(inner) == "", sf.array().cast(f"array<{kind}>")).otherwise(
+        sf.transform(texts, lambda text: sf.trim(text).try_cast(kind))
+    )
+    fine = sf.forall(texts, good) & cell.startswith("[") & cell.endswith("]")
+    return sf.when(fine & (sf.length(cell) >= 2), values)
+
+
+def _write_date(cell: Column, field: Field, date_format: str) -> Column:
+    if not date_format or field.type not in ("date", "stamp"):
+        return cell
+    time: Any = sf.timestamp_seconds(cell) if field.type == "date" else sf.timestamp_micros(cell)
+    return sf.date_format(time, java_pattern(date_format))

@@ -1,0 +1,1 @@
+"""State after a crash: snapshots, where they lie, which one to begin with."""

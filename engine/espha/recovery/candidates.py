@@ -1,0 +1,158 @@
+"""Which snapshots an engine can begin with, the best one first.
+
+1. The newest one on its own volume that is whole and fits.
+2. Before it, a peer's that is newer by much, or where there is none of its own: it is taken over
+   HTTP, verified, and kept on the own volume.
+3. The older ones of its own, then those of peers that are not much newer.
+
+One fits when it is of the same model, of the same topics (not of topics that were deleted and made
+anew), and when the topics still hold everything that comes after it. After a divergence only those
+before it count. What is passed over is said in the log, by name and with the reason.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+
+from espha.recovery import remote as peers
+from espha.recovery.store import Header, Shelf, Snapshot, SnapshotError
+
+MUCH_NEWER = 1000
+"""Order records that an engine replays rather than to load a peer with the transfer."""
+_LOG = structlog.get_logger()
+
+
+class Needs(NamedTuple):
+    """What a snapshot must fit."""
+
+    model: str
+    order_log: str
+    """Topic of the order log."""
+    topics: Mapping[str, str]
+    """Id of the order log and of each input topic."""
+    first: Mapping[str, int]
+    """Oldest offset that each of them still holds."""
+
+    def refuse(self, header: Header) -> str:
+        """Return why a snapshot does not fit; empty when it fits."""
+        if header.model != self.model:
+            return f"it is of model {header.model[:12]}, this one is {self.model[:12]}"
+        for topic, known in self.topics.items():
+            if header.topics.get(topic) != known:
+                return f"topic {topic} is another one than then"
+        reads = {self.order_log: header.order_log}
+        reads |= {topic: place.read for topic, place in header.inputs.items()}
+        for topic, read in reads.items():
+            if topic not in self.first:
+                return f"topic {topic} is no input of this model"
+            if self.first[topic] > read:
+                gone = f"records {read} to {self.first[topic] - 1} come next after it"
+                return f"topic {topic}: {gone}, and retention has removed them"
+        return ""
+
+
+@dataclass
+class Rebuild:
+    """Finds snapshots to begin with; `refusals` says what was passed over and why."""
+
+    shelf: Shelf | None
+    peers: Sequence[str]
+    needs: Needs
+    before: int | None = None
+    """Only those of lower sequence."""
+    refusals: list[str] = field(default_factory=list)
+
+    def candidates(self) -> Iterator[Snapshot]:
+        """Yield snapshots that are whole and fit, the best one first."""
+        own = self._own()
+        best = next(own, None)
+        others = self._offers()
+        held = best.header.sequence if best else -MUCH_NEWER
+        newer = [address for address, at in others if at >= held + MUCH_NEWER]
+        yield from self._taken(newer)
+        if best:
+            yield best
+        yield from own
+        yield from self._taken([address for address, _ in others if address not in newer])
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Note that a snapshot is passed over."""
+        self.refusals.append(f"{name}: {reason}")
+        _LOG.warning("snapshot passed over", snapshot=name, reason=reason)
+
+    def _own(self) -> Iterator[Snapshot]:
+        shelf = self.shelf
+        if shelf is None:
+            return
+        for path in shelf.files(self.before):
+            snapshot = self._read(shelf, path)
+            if snapshot:
+                yield snapshot
+
+    def _read(self, shelf: Shelf, path: Path) -> Snapshot | None:
+        try:
+            snapshot = shelf.read(path)
+        except OSError as error:
+            self.refuse(path.name, str(error.strerror))
+            return None
+        except SnapshotError as error:
+            reason = str(error)
+        else:
+            reason = self.needs.refuse(snapshot.header)
+            if not reason:
+                return snapshot
+        self.refuse(path.name, reason)
+        shelf.set_aside(path)
+        return None
+
+    def _offers(self) -> list[tuple[str, int]]:
+        """Return peers with a snapshot that fits and its sequence, the newest first."""
+        if not self.peers:
+            return []
+        with ThreadPoolExecutor(len(self.peers)) as pool:
+            headers = list(pool.map(self._probe, self.peers))
+        offers = [
+            (address, header.sequence)
+            for address, header in zip(self.peers, headers, strict=True)
+            if header
+        ]
+        return sorted(offers, key=lambda offer: -offer[1])
+
+    def _probe(self, address: str) -> Header | None:
+        try:
+            header = peers.probe(address, self.before)
+        except (OSError, SnapshotError) as error:
+            self.refuse(f"that of {address}", str(error))
+            return None
+        reason = self.needs.refuse(header) if header else ""
+        if reason:
+            self.refuse(f"that of {address}", reason)
+        return None if reason else header
+
+    def _taken(self, offering: Sequence[str]) -> Iterator[Snapshot]:
+        for address in offering:
+            snapshot = self._take(address)
+            if snapshot:
+                yield snapshot
+
+    def _take(self, address: str) -> Snapshot | None:
+        try:
+            snapshot = peers.fetch(address, self.before)
+        except (OSError, SnapshotError) as error:
+            self.refuse(f"that of {address}", str(error))
+            return None
+        reason = self.needs.refuse(snapshot.header) if snapshot else "it is gone"
+        if snapshot is None or reason:
+            self.refuse(f"that of {address}", reason)
+            return None
+        _LOG.info("snapshot taken", peer=address, sequence=snapshot.header.sequence)
+        if self.shelf:
+            try:
+                self.shelf.write(snapshot)
+            except OSError as error:
+                _LOG.warning("snapshot not kept", error=error.strerror)
+        return snapshot

@@ -1,0 +1,86 @@
+"""What an engine remembers of having computed other outputs than the active one.
+
+It must not build again on the state that went wrong, and people must see that it happened, also
+after restarts: so it is kept beside the snapshots, as `diverged.json`.
+"""
+
+from pathlib import Path
+
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from espha.recovery.store import Shelf, replace_file
+
+_NAME = "diverged.json"
+_LOG = structlog.get_logger()
+
+
+class Divergence(BaseModel):
+    """The last divergence of an engine."""
+
+    model_config = ConfigDict(frozen=True)
+
+    total: int = 0
+    message: str = ""
+    before: int | None = None
+    """Only snapshots of lower sequence may be built on; None: it is over."""
+
+
+class Ledger:
+    """Keeps an engine's `Divergence`; without a folder, for the life of the process."""
+
+    def __init__(self, shelf: Shelf | None) -> None:
+        self._shelf = shelf
+        self.last = self._read()
+
+    def diverged(self, sequence: int, base: int, message: str) -> None:
+        """Note a divergence.
+
+        The first time the engine goes back before the order record that differs, without its own
+        snapshots since `base`; when it then differs again, before what it had built on, and so
+        on, at last to the beginning of the order log.
+
+        Args:
+            sequence: the order record whose outputs differ.
+            base: sequence of the snapshot that the state was built on; 0: the whole log.
+            message: what differs, for people.
+        """
+        before = sequence if self.last.before is None else base
+        if self._shelf:
+            older = self._shelf.files(before=base)
+            for file in self._shelf.files():
+                if file not in older:
+                    self._shelf.set_aside(file)
+        self._keep(Divergence(total=self.last.total + 1, message=message, before=before))
+        _LOG.error("diverged; the state is rebuilt", before=before, total=self.last.total)
+
+    def settle(self) -> None:
+        """Note that the engine has been in step since: its newer snapshots are good."""
+        if self.last.before is not None:
+            self._keep(self.last.model_copy(update={"before": None}))
+
+    def facts(self) -> dict[str, int | str]:
+        """Return what the status shows."""
+        if not self.last.total:
+            return {"diverged_total": 0}
+        return {"diverged_total": self.last.total, "diverged": self.last.message}
+
+    @property
+    def _path(self) -> Path | None:
+        return self._shelf.folder / _NAME if self._shelf else None
+
+    def _keep(self, divergence: Divergence) -> None:
+        self.last = divergence
+        if self._path:
+            try:
+                replace_file(self._path, [divergence.model_dump_json().encode()])
+            except OSError as error:
+                _LOG.error("cannot be kept", file=str(self._path), error=error.strerror)
+
+    def _read(self) -> Divergence:
+        try:
+            if self._path and self._path.exists():
+                return Divergence.model_validate_json(self._path.read_bytes())
+        except (OSError, ValidationError) as error:
+            _LOG.error("unreadable", file=str(self._path), error=str(error))
+        return Divergence()

@@ -1,0 +1,100 @@
+"""What an engine brings along from earlier lives: snapshots, and whether it has diverged."""
+
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from espha.connectors.topics import TopicPlan
+from espha.kafka.reader import Offsets
+from espha.model import Project, model_digest
+from espha.protocol.settings import Settings
+from espha.recovery.candidates import Needs, Rebuild
+from espha.recovery.divergence import Ledger
+from espha.recovery.plain import NotPlainError
+from espha.recovery.remote import addresses
+from espha.recovery.store import Shelf, Snapshot
+
+_NAMED = 4
+"""Passed over snapshots that a message names."""
+_LOG = structlog.get_logger()
+
+
+class Restorable(Protocol):
+    """What holds a model's state."""
+
+    def restore(self, body: bytes, sequence: int) -> None:
+        """Become what the state of this order record was; raises NotPlainError."""
+
+
+def needs(bootstrap: str, project: Project, plan: TopicPlan) -> Needs:
+    """Return what a snapshot must fit, as Kafka has it now."""
+    offsets = Offsets(bootstrap)
+    topics = [plan.order_log, *plan.inputs.values()]
+    return Needs(
+        model=model_digest(project),
+        order_log=plan.order_log,
+        topics={topic: offsets.topic_id(topic) for topic in topics},
+        first={topic: offsets.first(topic) for topic in topics},
+    )
+
+
+class Past:
+    """An engine's snapshots and its ledger of divergences, on the volume that it has, or none."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._peers = settings.peers
+        self.shelf = _open(settings.snapshots, settings.snapshots_kept)
+        self.ledger = Ledger(self.shelf)
+        self._refusals: list[str] = []
+
+    def restore(self, job: Restorable, wanted: Needs) -> Snapshot | None:
+        """Give the job the best state there is; None: it begins with the order log's beginning."""
+        before = self.ledger.last.before
+        peers = addresses(self._peers)
+        rebuild = Rebuild(self.shelf, peers, wanted, before, self._refusals)
+        for snapshot in rebuild.candidates():
+            header = snapshot.header
+            try:
+                job.restore(snapshot.body, header.sequence)
+            except NotPlainError as error:
+                rebuild.refuse(f"{header.sequence} of {header.engine}", str(error))
+                self._set_aside(header.sequence)
+                continue
+            except Exception:  # Spark is gone, and would be in each life: too little memory
+                self._set_aside(header.sequence)
+                raise
+            _LOG.info(
+                "snapshot loaded",
+                sequence=header.sequence,
+                engine=header.engine,
+                runtime=header.runtime,
+            )
+            return snapshot
+        _LOG.info("no snapshot: the whole order log is replayed")
+        return None
+
+    def _set_aside(self, sequence: int) -> None:
+        if self.shelf:
+            self.shelf.set_aside(self.shelf.path(sequence))
+
+    def passed_over(self) -> str:
+        """Say which snapshots could not be used, as the end of a message; empty when none was."""
+        if not self._refusals:
+            return ""
+        named = "; ".join(self._refusals[:_NAMED])
+        more = f"; and {len(self._refusals) - _NAMED} more" if self._refusals[_NAMED:] else ""
+        return f". Snapshots passed over: {named}{more}"
+
+
+def _open(folder: str, keep: int) -> Shelf | None:
+    if not folder:
+        _LOG.warning("no snapshots are written: ESPHA_SNAPSHOTS is not set")
+        return None
+    shelf = Shelf(Path(folder), keep)
+    try:
+        shelf.open()
+    except OSError as error:
+        _LOG.error("no snapshots are written", folder=folder, error=error.strerror)
+        return None
+    return shelf

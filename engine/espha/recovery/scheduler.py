@@ -1,0 +1,145 @@
+"""When snapshots are written, and that nothing of it can stop an engine."""
+
+import math
+import threading
+import time
+import zlib
+from collections.abc import Callable
+
+import structlog
+
+from espha.recovery.divergence import Ledger
+from espha.recovery.store import Header, Mark, Shelf, Snapshot, make
+
+_ACTIVE_INTERVALS = 10
+"""The active engine waits this many intervals: where there are standbys, they do the work."""
+_AFTER_FAILURE_INTERVALS = 10
+_SHARE = 50
+"""An engine spends at most one part in so many of its time on snapshots."""
+_LOG = structlog.get_logger()
+
+Take = Callable[[], tuple[int | None, bytes]]
+Facts = dict[str, int | float | str]
+
+
+class Keeper:
+    """Decides when an engine's state is written, and writes it from a thread of its own.
+
+    A full disk, a volume that hangs, state that cannot be written: a line in the log, one more in
+    `snapshot_failures`, and the engine goes on.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf | None,
+        ledger: Ledger,
+        *,
+        engine: str,
+        runtime: str,
+        interval_s: float,
+        wanted: threading.Event,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Without a shelf nothing is ever written; `wanted` set asks for a snapshot now."""
+        self._shelf, self._ledger, self._engine, self._runtime = shelf, ledger, engine, runtime
+        # Engines that start together must not all be busy with their snapshots at the same time.
+        self._interval = interval_s * (0.8 + zlib.crc32(engine.encode()) % 41 / 100)
+        self._clock = clock
+        self._since = -math.inf  # what was replayed from the whole log is worth keeping at once
+        self._pause = self._interval
+        self._busy = threading.Event()
+        self._wanted = wanted
+        self._news = threading.Event()
+        self._last: Mark | None = None
+        self._facts: Facts = {"snapshot_failures": 0}
+
+    def loaded(self, snapshot: Snapshot) -> None:
+        """Note that the engine began with this snapshot."""
+        header = snapshot.header
+        self._since = self._clock()
+        self._facts |= {"snapshot_loaded": header.sequence, **_facts(header)}
+
+    def due(self, active: bool) -> bool:
+        """Tell whether it is time for a snapshot."""
+        if self._shelf is None or self._busy.is_set():
+            return False
+        pause = self._pause * (_ACTIVE_INTERVALS if active else 1)
+        return self._wanted.is_set() or self._clock() - self._since >= pause
+
+    def keep(self, mark: Mark, take: Take) -> None:
+        """Take the state and begin to write it, unless the last snapshot says the same.
+
+        Args:
+            mark: what the state stands for.
+            take: returns the sequence that the state stands for, and the state.
+        """
+        self._wanted.clear()
+        self._since = started = self._clock()
+        if self._shelf is None:
+            return
+        if self._last and _place(self._last) == _place(mark):
+            self._facts["snapshot_made"] = time.time()  # it still says all there is to say
+            self._news.set()
+            return
+        try:
+            sequence, body = take()
+        except Exception as error:  # also what Spark raises: the next batch tells what it means
+            self._failed(str(error))
+            return
+        if sequence != mark.sequence:
+            self._failed(f"the worker holds {sequence}, the engine is at {mark.sequence}")
+            return
+        took = self._clock() - started
+        self._pause = max(self._interval, took * _SHARE)
+        self._facts["snapshot_ms"] = round(took * 1000)
+        self._last = mark
+        snapshot = make(mark, body, self._engine, self._runtime, time.time_ns() // 1_000_000)
+        self._busy.set()
+        threading.Thread(
+            target=self._write, args=(self._shelf, snapshot), name="snapshot", daemon=True
+        ).start()
+
+    def news(self) -> bool:
+        """Tell, once, that the facts have changed."""
+        changed = self._news.is_set()
+        self._news.clear()
+        return changed
+
+    def facts(self) -> Facts:
+        """Return what the status shows."""
+        return {**(self._facts if self._shelf else {}), **self._ledger.facts()}
+
+    def _write(self, shelf: Shelf, snapshot: Snapshot) -> None:
+        header = snapshot.header
+        try:
+            path = shelf.write(snapshot)
+        except OSError as error:
+            self._last = None
+            self._failed(error.strerror or str(error))
+        else:
+            self._facts |= _facts(header)
+            self._ledger.settle()
+            _LOG.info(
+                "snapshot", file=path.name, bytes=header.length, ms=self._facts["snapshot_ms"]
+            )
+        finally:
+            self._news.set()
+            self._busy.clear()
+
+    def _failed(self, reason: str) -> None:
+        self._facts["snapshot_failures"] = int(self._facts["snapshot_failures"]) + 1
+        self._pause = self._interval * _AFTER_FAILURE_INTERVALS
+        self._news.set()
+        _LOG.error("no snapshot", reason=reason)
+
+
+def _facts(header: Header) -> Facts:
+    return {
+        "snapshot_sequence": header.sequence,
+        "snapshot_made": header.made / 1000,
+        "snapshot_bytes": header.length,
+    }
+
+
+def _place(mark: Mark) -> tuple[object, ...]:
+    return mark.sequence, mark.order_log, mark.inputs

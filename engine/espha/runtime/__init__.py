@@ -1,1 +1,0 @@
-"""Election, order log, fenced writer, and the engine loop that joins them."""

@@ -1,0 +1,103 @@
+"""Filter windows."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from espha.languages.eel import Language
+from espha.model.events import BadRecord, Event
+from espha.model.project import Field
+from espha.windows.filter.spec import FilterWindow
+from espha.windows.shared.script import ScriptJudge
+from espha.windows.shared.stage import Moment, Stage, Unit
+
+
+class Judge(Protocol):
+    """What decides whether events pass."""
+
+    def passes(self, events: Sequence[Event], at: Moment) -> Sequence[object]:
+        """Return something true for each event that passes, something false for each other.
+
+        Raises:
+            BadRecord: it cannot be said; the judge is as it was before.
+        """
+
+    def state(self) -> Any:
+        """Return what the judge remembers, as plain picklable data."""
+
+    def restore(self, state: Any) -> None:
+        """Remember what the judge remembered when `state()` returned `state`."""
+
+
+def stages(window: FilterWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
+    """Return the stages of a filter window."""
+    judge = Condition(window) if window.code is None else ScriptJudge(window.code, window.path)
+    return [Filter(judge, window.stateful)]
+
+
+class Condition:
+    """The judgement of an expression."""
+
+    def __init__(self, window: FilterWindow) -> None:
+        self._language = Language(window.fields, window.initialize)
+        self._run = self._language.compile(window.expression).run
+
+    def passes(self, events: Sequence[Event], at: Moment) -> Sequence[object]:
+        """Return the values of the expression; the variables it keeps stay when it fails."""
+        run, clock = self._run, at.clock
+        if not self._language.keeps:
+            return [run(event, clock) for event in events]
+        before = self._language.state()
+        try:
+            return [run(event, clock) for event in events]
+        except BadRecord:
+            self._language.restore(before)
+            raise
+
+    def state(self) -> Any:
+        """Return the variables that outlive an event."""
+        return self._language.state()
+
+    def restore(self, state: Any) -> None:
+        """Take over the variables."""
+        self._language.restore(state)
+
+
+class Filter:
+    """Lets events through that a judge lets pass.
+
+    An update can move a row into the filter or out of it, so it can become an insert or a delete.
+    A stateful filter knows its rows and leaves that to its index; a stateless one needs the old
+    row, that is an update block.
+    """
+
+    def __init__(self, judge: Judge, stateful: bool) -> None:
+        self._judge = judge
+        self._stateful = stateful
+
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Return what is left of the unit."""
+        event = unit[0]
+        if self._stateful and event.opcode != "I":
+            return ((self._wish(event, at),),)
+        if len(unit) == 1:
+            return (unit,) if self._judge.passes(unit, at)[0] else ()
+        passes, passed = self._judge.passes(unit, at)
+        if passes and passed:
+            return (unit,)
+        if passes:
+            return ((event._replace(opcode="I"),),)
+        return ((unit[1],),) if passed else ()
+
+    def _wish(self, event: Event, at: Moment) -> Event:
+        """Say what should be in the index, whatever is there now."""
+        if event.opcode in {"D", "SD"} or not self._judge.passes((event,), at)[0]:
+            return event._replace(opcode="SD")
+        return event._replace(opcode="P")
+
+    def state(self) -> Any:
+        """Return what the judge remembers."""
+        return self._judge.state()
+
+    def restore(self, state: Any) -> None:
+        """Give the judge its memory back."""
+        self._judge.restore(state)

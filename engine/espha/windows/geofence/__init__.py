@@ -1,0 +1,1 @@
+"""Geofence windows."""

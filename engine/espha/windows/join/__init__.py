@@ -1,0 +1,1 @@
+"""Join windows."""

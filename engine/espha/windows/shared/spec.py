@@ -1,0 +1,82 @@
+"""What a window type says of itself, and what reading its XML needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+from espha.model.problems import Findings
+from espha.model.project import Field, Window
+
+COMMON_ELEMENTS = frozenset({"connectors", "retention", "splitter-expr", "splitter-plug"})
+COMMON_ATTRIBUTES = frozenset(
+    {"name", "pubsub", "index", "collapse-updates", "output-insert-only", "produces-only-inserts"}
+)
+
+
+class Feed(NamedTuple):
+    """One edge that leads into a window, and what comes along it.
+
+    Attributes:
+        path: "query/window" of the window that the edge comes from.
+        role: the edge's role, such as "left"; "data" when it has none.
+        slot: the slot of that window; None: all events.
+        fields: schema of that window.
+    """
+
+    path: str
+    role: str
+    slot: int | None
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One window while it is read.
+
+    Attributes:
+        element: its XML.
+        common: what all windows have, as arguments of the window's class; no `fields` yet.
+        feeds: the edges into it, in the order of the XML; `Moment.port` counts them.
+        findings: where problems go.
+    """
+
+    element: etree._Element
+    common: dict[str, Any]
+    feeds: tuple[Feed, ...]
+    findings: Findings
+
+    @property
+    def feed(self) -> tuple[Field, ...]:
+        """Schema of the first window that feeds it; empty for a source."""
+        return self.feeds[0].fields if self.feeds else ()
+
+    def refuse(self, reason: str) -> None:
+        """Refuse the window."""
+        self.findings.refuse(self.element, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowType:
+    """A window type.
+
+    Attributes:
+        name: the word after `window-`.
+        elements: child elements that the type has beside the common ones.
+        attributes: attributes that the type has beside the common ones.
+        read: makes the window; None when it has problems, which it has then reported.
+        inputs: least and greatest number of edges into it; None: any number.
+        roles: what an edge into it may be taken for, beside "data".
+        no_retention: why a window of this type has no `<retention>`; empty: it can have one.
+        own_rows: it keeps its rows itself, in another way than by an index over what leaves.
+    """
+
+    name: str
+    read: Callable[[Reading], Window | None]
+    elements: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    inputs: tuple[int, int | None] = (1, 1)
+    roles: frozenset[str] = frozenset()
+    no_retention: str = ""
+    own_rows: bool = False

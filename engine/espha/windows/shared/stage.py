@@ -1,0 +1,92 @@
+"""The parts that a running window is made of."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from espha.model.events import Event
+from espha.model.project import Field
+
+Unit = tuple[Event, ...]
+"""What a window handles as a whole: one event, or an update block.
+
+An update block is the new row (U) followed by the old row (D). It stays together on its way.
+"""
+
+
+class Moment:
+    """When and whence a unit comes.
+
+    Attributes:
+        clock: milliseconds since 1970, from the order record; never going back.
+        port: which of the window's inputs, as an index into its edges in the order of the XML.
+        token: number of the source event that led here, from 0; the same on all ways of a fork.
+    """
+
+    __slots__ = ("clock", "port", "token")
+
+    def __init__(self, clock: int = 0, port: int = 0, token: int = 0) -> None:
+        self.clock, self.port, self.token = clock, port, token
+
+
+class Stage(Protocol):
+    """One step inside a window, for example its transformation or its index."""
+
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Return the units that leave the stage, in order.
+
+        Args:
+            unit: what comes in; never empty.
+            at: valid during this call only.
+
+        Raises:
+            BadRecord: the unit is refused; the stage is as it was before.
+        """
+        ...
+
+
+@runtime_checkable
+class StatefulStage(Stage, Protocol):
+    """A stage that remembers."""
+
+    def state(self) -> Any:
+        """Return a copy of the state, as plain picklable data."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Become what the stage was when `state()` returned `state`."""
+        ...
+
+
+@runtime_checkable
+class TimedStage(Stage, Protocol):
+    """A stage that does something when time has passed, without an event."""
+
+    def due(self) -> int | None:
+        """Return the clock (ms) from which on `expire` has something to do; None: never."""
+        ...
+
+    def expire(self, at: Moment) -> Sequence[Unit]:
+        """Return what leaves because of the time; afterwards `due()` lies behind `at.clock`."""
+        ...
+
+
+class Collapse:
+    """Makes one U of an update block (`collapse-updates`)."""
+
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Keep only the new row."""
+        return (unit[:1],)
+
+
+class OnlyInserts:
+    """Lets inserts out and nothing else (`output-insert-only`)."""
+
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Drop what is no insert."""
+        return (unit,) if unit[0].opcode == "I" else ()
+
+
+def places(names: Iterable[str], fields: Iterable[Field]) -> list[int]:
+    """Return where in `fields` the fields `names` stand."""
+    by_name = {field.name: place for place, field in enumerate(fields)}
+    return [by_name[name] for name in names]

@@ -1,0 +1,1 @@
+"""Union windows."""

@@ -1,0 +1,234 @@
+"""The engine's way of beginning, following and ending, on logs and jobs that are plain lists."""
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import dropwhile
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from espha.connectors.topics import topic_plan
+from espha.engine.engine import Diverged, Engine
+from espha.engine.inputs import Inputs
+from espha.kafka.order_log import OrderLog, OrderRecord, Range
+from espha.kafka.reader import LogError
+from espha.kafka.writer import FencedWriter
+from espha.model import model_digest
+from espha.pipeline.job import Batch, Input, Output, Result
+from espha.protocol.control import Control
+from espha.reader import read_project
+from espha.recovery.divergence import Ledger
+from espha.recovery.scheduler import Keeper
+from espha.recovery.store import Mark, Place, Shelf
+from support.models import SAMPLE
+from unit.recovery.samples import shelf
+
+PROJECT = read_project(SAMPLE)
+PLAN = topic_plan(PROJECT, "t")
+TOPIC = PLAN.inputs["cq/memory"]
+
+
+class Elected(Exception):  # noqa: N818 - it ends a test's engine
+    """The engine has come to the end of its log and would wait."""
+
+
+class Job:
+    """Remembers what it was asked; its outputs are its inputs."""
+
+    def __init__(self, held: int | None = None) -> None:
+        self.held, self.sequences = held, list[int]()
+
+    def run(self, batches: list[Batch]) -> list[Result]:
+        """Run batches that build on what is held."""
+        for batch in batches:
+            assert batch.expect in (None, self.held)
+            self.held = batch.sequence
+            self.sequences.append(batch.sequence)
+        return [outcome(batch.inputs) for batch in batches]
+
+    def snapshot(self) -> tuple[int | None, bytes]:
+        """Return what stands for the state."""
+        return self.held, f"state {self.held}".encode()
+
+
+def outcome(inputs: list[Input]) -> Result:
+    return Result([Output(entry.topic, entry.value, ()) for entry in inputs], 0)
+
+
+class Log:
+    """An order log; one record takes two offsets, as in Kafka."""
+
+    topic = "t.M"
+
+    def __init__(self, records: list[OrderRecord], start: int = 0, cut: range = range(0)) -> None:
+        self.records, self.reached, self.cut = records, start, cut
+        self.polled = False
+
+    def end(self) -> int:
+        """Return the offset behind the last record."""
+        return self.reached + 2 * len(self.records)
+
+    def at(self, end: int) -> bool:
+        """Tell whether all before `end` was returned."""
+        return self.reached >= end
+
+    def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
+        """Yield everything."""
+        records, self.records, self.reached = self.records, [], end
+        yield records
+
+    def poll(self, timeout: float, limit: int) -> list[OrderRecord]:
+        """Return nothing, then end the test."""
+        if self.polled:
+            raise Elected
+        self.polled = True
+        return []
+
+
+class Rows:
+    """One input record for each offset."""
+
+    def read(self, wanted: Range) -> list[Input]:
+        """Return the records of a range."""
+        return [Input(wanted.topic, at, b"%d" % at) for at in range(wanted.start, wanted.end)]
+
+    def skip(self, passed: Range) -> None:
+        """Go behind a range."""
+
+    def places(self) -> dict[str, Place]:
+        """Return a fixed place."""
+        return {TOPIC: Place(30, 31)}
+
+
+def record(sequence: int, **changes: Any) -> OrderRecord:
+    ranges = (Range(TOPIC, sequence, sequence + 1),)
+    made = OrderRecord(
+        sequence=sequence,
+        inputs=ranges,
+        clock=sequence,
+        outputs=1,
+        digest=outcome(Rows().read(ranges[0])).digest(),
+        model=model_digest(PROJECT),
+        engine="engine-1",
+        epoch=1,
+        runtime="r",
+    )
+    return made.model_copy(update=changes)
+
+
+def mark(sequence: int) -> Mark:
+    return Mark(
+        sequence=sequence,
+        epoch=3,
+        clock=sequence,
+        model=model_digest(PROJECT),
+        order_log=2 * sequence,
+        inputs={},
+        topics={},
+        counts={"batches": sequence},
+    )
+
+
+Make = Callable[..., tuple[Engine, Job, Shelf]]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Make an engine that runs to the end of its log, and writes a snapshot there."""
+    monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
+
+    def made(log: Log, start: Mark | None = None) -> tuple[Engine, Job, Shelf]:
+        own, wanted = shelf(tmp_path), threading.Event()
+        wanted.set()
+        keeper = Keeper(own, Ledger(own), engine="e", runtime="r", interval_s=60, wanted=wanted)
+        job = Job(start.sequence if start else None)
+        control = Control()
+        control._active.clear()
+        engine = Engine(
+            name="engine-0",
+            project=PROJECT,
+            plan=PLAN,
+            job=job,
+            log=cast("OrderLog", log),
+            inputs=cast("Inputs", Rows()),
+            writer=cast("FencedWriter", None),
+            fence=cast("Any", None),
+            control=control,
+            keeper=keeper,
+            topic_ids={},
+            start=start,
+        )
+        return engine, job, own
+
+    return made
+
+
+def run(engine: Engine) -> None:
+    with pytest.raises(Elected):
+        engine.run()
+
+
+def replayed(job: Job, warm_up: int) -> list[int]:
+    """Sequences of the batches behind the warm-up's."""
+    assert job.sequences[0] == warm_up
+    return list(dropwhile(lambda sequence: sequence == warm_up, job.sequences))
+
+
+def test_everything_is_replayed_without_a_snapshot(make: Make) -> None:
+    engine, job, _ = make(Log([record(number) for number in range(1, 8)]))
+    run(engine)
+    assert replayed(job, 0) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_restored_engine_replays_only_what_is_behind_it(make: Make) -> None:
+    engine, job, _ = make(Log([record(6), record(7)], start=10), mark(5))
+    run(engine)
+    assert replayed(job, 5) == [6, 7]
+
+
+@pytest.mark.parametrize("start", [None, mark(5)])
+def test_missing_order_records_are_named(make: Make, start: Mark | None) -> None:
+    engine, _, _ = make(Log([record(9), record(10)]), start)
+    first = 6 if start else 1
+    with pytest.raises(LogError, match=rf"t\.M: order records {first} to 8 are gone"):
+        engine.run()
+
+
+def test_a_log_without_any_record_left_is_not_taken_for_a_new_one(make: Make) -> None:
+    """It would make sequence 1 a second time."""
+    engine, _, _ = make(Log([], start=40, cut=range(40)))
+    with pytest.raises(LogError, match="offsets 0 to 39 come next after order record 0"):
+        engine.run()
+
+
+def test_a_divergence_names_the_record_and_what_it_was_built_on(make: Make) -> None:
+    engine, _, _ = make(Log([record(6), record(7, digest="0" * 64)], start=10), mark(5))
+    with pytest.raises(Diverged, match="order record 7: 1 outputs") as raised:
+        engine.run()
+    assert (raised.value.sequence, raised.value.base) == (7, 5)
+
+
+def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:
+    engine, _, own = make(Log([record(6), record(7)], start=10), mark(5))
+    run(engine)
+    wait_for_snapshot()
+    header, body = own.read(own.files()[0])
+    assert body == b"state 7"
+    assert (header.sequence, header.epoch, header.clock) == (7, 1, 7)
+    assert (header.order_log, header.inputs) == (14, {TOPIC: Place(30, 31)})
+    assert header.counts["batches"] == 7
+
+
+def test_an_engine_without_state_keeps_nothing(make: Make) -> None:
+    """Before the first order record of its model there is nothing to keep."""
+    engine, _, own = make(Log([record(1, model="another")]))
+    run(engine)
+    wait_for_snapshot()
+    assert own.files() == []
+
+
+def wait_for_snapshot() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "snapshot":
+            thread.join(10)

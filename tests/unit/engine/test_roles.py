@@ -1,0 +1,235 @@
+"""An engine that is told to take over, to step down, and to take over again, on plain lists."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from espha.connectors.topics import topic_plan
+from espha.engine.engine import Engine
+from espha.kafka.order_log import OrderRecord, Range
+from espha.kafka.writer import Record
+from espha.pipeline.job import Batch, Input, Output, Result
+from espha.reader import read_project
+from support.models import SAMPLE
+
+PROJECT = read_project(SAMPLE)
+PLAN = topic_plan(PROJECT, "t")
+TOPIC = PLAN.inputs["cq/memory"]
+
+
+class Over(Exception):  # noqa: N818 - it ends a test
+    """The scene has come to its end."""
+
+
+class Stage:
+    """Kafka, Spark, the supervisor: all that an engine talks to, and what it said, in order."""
+
+    topic, transactional_id = PLAN.order_log, "id"
+    cut = range(0)
+
+    def __init__(self, *scene: Callable[["Stage"], None]) -> None:
+        """Play one step of the scene whenever the engine waits: for input, or for the log."""
+        self.scene = list(scene)
+        self.role, self.held = "standby", 0
+        self.log: list[OrderRecord] = []
+        self.passed, self.rows = 0, 0
+        self.said: list[str] = []
+        self.writer = Writer(self)
+
+    def play(self) -> None:
+        """Go on in the scene."""
+        if not self.scene:
+            raise Over
+        self.scene.pop(0)(self)
+
+    def other(self) -> None:
+        """Let another engine take over and commit two batches."""
+        for _ in range(2):
+            self.commit_as("engine-1", self.log[-1].epoch + (self.log[-1].engine != "engine-1"))
+
+    def commit_as(self, engine: str, epoch: int) -> None:
+        """Append an order record of another engine."""
+        ranges = (Range(TOPIC, self.rows, self.rows + 1),)
+        result = self.run([Batch(None, 0, 0, self.read(ranges[0]))])[0]
+        done = self.log[-1]
+        update = {"sequence": done.sequence + 1, "inputs": ranges, "engine": engine}
+        digest = {"epoch": epoch, "digest": result.digest(), "outputs": 1}
+        self.log.append(done.model_copy(update={**update, **digest}))
+        self.rows += 1
+
+    # The job
+    def run(self, batches: list[Batch]) -> list[Result]:
+        """Run batches that build on what is held; those of another engine count for nothing."""
+        for batch in batches:
+            if batch.sequence:
+                assert batch.expect in (None, self.held)
+                self.held = batch.sequence
+        every = [[Output(entry.topic, entry.value, ()) for entry in b.inputs] for b in batches]
+        return [Result(outputs, 0) for outputs in every]
+
+    # The inputs
+    def read(self, wanted: Range) -> list[Input]:
+        """Return the records of a range."""
+        return [Input(TOPIC, at, b"%d" % at) for at in range(wanted.start, wanted.end)]
+
+    def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
+        """Return the next row."""
+        if timeout:
+            self.play()
+        self.rows += 1
+        taken = Range(TOPIC, self.rows - 1, self.rows)
+        return [taken], self.read(taken)
+
+    # The order log
+    def end(self) -> int:
+        """Return the offset behind the last record."""
+        return 2 * len(self.log)
+
+    def at(self, end: int) -> bool:
+        """Tell whether all before `end` was returned."""
+        return 2 * self.passed >= end
+
+    def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
+        """Yield the rest."""
+        yield self.rest()
+
+    def poll(self, timeout: float, limit: int) -> list[OrderRecord]:
+        """Go on in the scene, then return the rest."""
+        self.play()
+        return self.rest()
+
+    def rest(self) -> list[OrderRecord]:
+        """Return what was not read yet."""
+        found, self.passed = self.log[self.passed :], len(self.log)
+        return found
+
+    def reopen(self, start: int) -> None:
+        """Follow again."""
+        self.said.append("follow")
+        # A record takes two offsets, and the second one, its marker, may come late.
+        assert start == 2 * len(self.log) - 1
+        self.passed = (start + 1) // 2
+
+    def close(self) -> None:
+        """Follow no longer."""
+
+    # The supervisor and the keeper
+    def report(self, state: str, in_step: bool, **facts: Any) -> None:
+        """Hear it."""
+        word = f"{state} {facts['sequence']}/{facts['epoch']} {facts['active']}"
+        if not self.said or self.said[-1] != word:
+            self.said.append(word)
+
+    def due(self, active: bool) -> bool:
+        """Keep nothing."""
+        return False
+
+    def news(self) -> bool:
+        """Have none."""
+        return False
+
+    def facts(self) -> dict[str, int]:
+        """Have none."""
+        return {}
+
+    # The fast fence
+    def fence(self, transactional_id: str) -> None:
+        """Leave it to the writer."""
+
+
+class Writer:
+    """A writer that can fence once."""
+
+    transactional_id = "id"
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage, self.fenced = stage, False
+
+    @property
+    def committed(self) -> int:
+        """Offset behind the marker of the last record."""
+        return 2 * len(self.stage.log)
+
+    def fence(self) -> None:
+        """As Kafka's: a second time is an error."""
+        assert not self.fenced
+        self.fenced = True
+
+    def commit(self, records: list[Record]) -> None:
+        """Append the order record."""
+        assert self.fenced
+        self.stage.log.append(OrderRecord.model_validate_json(records[-1].value))
+        self.stage.passed += 1
+
+    def renewed(self) -> "Writer":
+        """Return another one."""
+        self.stage.said.append("renew")
+        return Writer(self.stage)
+
+
+def elect(stage: Stage) -> None:
+    stage.role = "active"
+
+
+def step_down(stage: Stage) -> None:
+    stage.role = "standby"
+
+
+def input_comes(stage: Stage) -> None:
+    pass
+
+
+def play(*scene: Callable[[Stage], None]) -> Stage:
+    stage = Stage(*scene)
+    mock = cast("Any", stage)
+    engine = Engine(
+        name="engine-0",
+        project=PROJECT,
+        plan=PLAN,
+        job=mock,
+        log=mock,
+        inputs=mock,
+        writer=cast("Any", stage.writer),
+        fence=mock,
+        control=mock,
+        keeper=mock,
+        topic_ids={},
+        start=None,
+    )
+    with pytest.raises(Over):
+        engine.run()
+    return stage
+
+
+def test_a_batch_is_finished_before_the_engine_steps_down() -> None:
+    """The row that had been taken is committed; then nothing more is."""
+    stage = play(elect, input_comes, step_down)
+    assert stage.said == [
+        "replaying 0/0 ",
+        "standby 0/0 ",
+        "active 1/1 engine-0",
+        "active 2/1 engine-0",
+        "active 3/1 engine-0",
+        "standby 3/1 engine-0",
+        "follow",
+        "renew",
+    ]
+    assert [record.inputs[0].start for record in stage.log] == [0, 1, 2]
+
+
+def test_an_engine_that_has_stepped_down_follows_and_takes_over_again() -> None:
+    """Its state is that of the last record all along; no process starts anew."""
+    stage = play(elect, input_comes, step_down, Stage.other, elect, input_comes, step_down)
+    assert [(one.sequence, one.epoch, one.engine) for one in stage.log] == [
+        (1, 1, "engine-0"),
+        (2, 1, "engine-0"),
+        (3, 1, "engine-0"),
+        (4, 2, "engine-1"),
+        (5, 2, "engine-1"),
+        (6, 3, "engine-0"),
+        (7, 3, "engine-0"),
+        (8, 3, "engine-0"),
+    ]
+    assert stage.held == 8
+    assert "standby 5/2 engine-1" in stage.said

@@ -1,0 +1,108 @@
+"""A follower's look at the supervisor before it."""
+
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from espha.ha.heartbeat import Beacon, Watch
+
+BEACON = """
+import sys
+from espha.ha.heartbeat import Beacon
+print(Beacon("127.0.0.1").address, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def gone() -> threading.Event:
+    """Set when a watch says that the other side is gone."""
+    return threading.Event()
+
+
+def test_a_killed_process_is_noticed(gone: threading.Event) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BEACON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        Watch(process.stdout.readline().strip(), gone.set)
+        assert not gone.wait(0.3)
+        process.kill()
+        assert gone.wait(10)
+
+
+def test_a_cut_connection_alone_is_no_death(gone: threading.Event) -> None:
+    """The watch connects again, and sees the end when it comes."""
+    beacon = Beacon("127.0.0.1")
+    Watch(beacon.address, gone.set)
+    first = held(beacon)
+    first.shutdown(socket.SHUT_RDWR)
+    assert held(beacon, other_than=first)
+    assert not gone.is_set()
+    beacon.close()
+    assert gone.wait(10)
+
+
+def test_nobody_there_is_a_death(gone: threading.Event) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    Watch(address, gone.set)
+    assert gone.wait(10)
+
+
+def test_a_beacon_that_says_nothing_more_is_a_death(gone: threading.Event) -> None:
+    """A frozen process: its connection stays, but nothing comes."""
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        Watch(f"127.0.0.1:{frozen.getsockname()[1]}", gone.set, silent_ms=300)
+        connection, _ = frozen.accept()
+        with connection:
+            connection.send(b".")
+            assert gone.wait(10)
+
+
+def test_a_beacon_that_is_heard_lives(gone: threading.Event) -> None:
+    beacon = Beacon("127.0.0.1")
+    Watch(beacon.address, gone.set, silent_ms=300)
+    held(beacon)
+    assert not gone.wait(1.0)
+    beacon.close()
+    assert gone.wait(10)
+
+
+def test_whom_nobody_could_ever_reach_is_not_dead(
+    gone: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that cannot reach each other would else end each other's sessions for ever."""
+    tried = threading.Event()
+
+    def unreachable(*_: object) -> socket.socket:
+        tried.set()
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    watch = Watch("192.0.2.1:1", gone.set)
+    assert tried.wait(10)
+    assert not gone.wait(1.0)
+    watch.stop()
+
+
+def test_a_stopped_watch_says_nothing(gone: threading.Event) -> None:
+    beacon = Beacon("127.0.0.1")
+    watch = Watch(beacon.address, gone.set)
+    held(beacon)
+    watch.stop()
+    beacon.close()
+    assert not gone.wait(0.5)
+
+
+def held(beacon: Beacon, other_than: socket.socket | None = None) -> socket.socket:
+    """Wait until the beacon holds a connection, another than the one named."""
+    for _ in range(1000):
+        for connection in beacon._held:
+            if connection is not other_than:
+                return connection
+        threading.Event().wait(0.01)
+    raise AssertionError("no connection came")

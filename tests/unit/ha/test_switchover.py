@@ -1,0 +1,162 @@
+"""What a supervisor answers when it is asked to hand over, and when it leaves its place."""
+
+from typing import Any, cast
+
+import pytest
+from kazoo.exceptions import ConnectionLoss
+
+from espha.ha.child import Child, Status
+from espha.ha.election import Membership
+from espha.ha.switchover import HandOver, switch_over
+
+ACTIVE: Status = {"state": "active", "epoch": 3, "active": "a"}
+
+
+class Line:
+    """The queue and the child, which only remember what they are told."""
+
+    def __init__(self, *names: str) -> None:
+        self.names, self.told = list(names), list[str]()
+        self.broken = False
+
+    def queue(self) -> list[str]:
+        """Return who stands."""
+        if self.broken:
+            raise ConnectionLoss
+        return self.names
+
+    def call_for(self, name: str | None) -> None:
+        """Remember a call."""
+        self.told.append(f"call {name}")
+
+    def requeue(self) -> None:
+        """Remember it."""
+        self.told.append("requeue")
+
+    def make_standby(self) -> None:
+        """Remember it."""
+        self.told.append("standby")
+
+
+def hand_over(line: Line) -> HandOver:
+    return HandOver("a", cast("Membership", line), cast("Child", line))
+
+
+@pytest.mark.parametrize("to", [None, "c"])
+def test_the_place_is_left_when_the_child_has_let_go(to: str | None) -> None:
+    line = Line("a", "b", "c")
+    giving = hand_over(line)
+    assert giving.ask(ACTIVE, to).code == 202
+    giving.heard(ACTIVE)
+    assert line.told == [f"call {to}", "standby"]
+    giving.heard({**ACTIVE, "state": "standby"})
+    giving.heard({**ACTIVE, "state": "standby"})
+    assert line.told[2:] == ["requeue"]
+
+
+def test_who_asks_again_meanwhile_changes_nothing() -> None:
+    line = Line("a", "b")
+    giving = hand_over(line)
+    giving.ask(ACTIVE, None)
+    assert giving.ask(ACTIVE, "b") == (202, "a is handing over already", "a")
+    assert line.told == ["call None", "standby"]
+
+
+@pytest.mark.parametrize(
+    ("names", "status", "to", "code", "message"),
+    [
+        (["a"], {}, None, 409, "no other engine stands for election"),
+        (["a", "b"], {}, "x", 409, "x does not stand for election; there are: b"),
+        (["a", "b"], {"state": "standby", "active": "b"}, None, 409, "a is not active"),
+        (["b", "a"], {"state": "replaying", "active": ""}, None, 409, "a is not active"),
+        (["a", "b"], {}, "a", 200, "a is active already"),
+    ],
+)
+def test_refusals_change_nothing(
+    names: list[str], status: Status, to: str | None, code: int, message: str
+) -> None:
+    line = Line(*names)
+    giving = hand_over(line)
+    answer = giving.ask({**ACTIVE, **status}, to)
+    assert (answer.code, answer.message) == (code, message)
+    assert answer.active == ({**ACTIVE, **status}["active"] or None)
+    giving.heard({"state": "standby"})
+    assert line.told == []
+
+
+def test_an_adapter_does_not_hand_over() -> None:
+    assert hand_over(Line("a", "b")).ask({"state": "active"}, None).code == 409
+
+
+def test_without_zookeeper_nothing_is_begun() -> None:
+    line = Line("a", "b")
+    line.broken = True
+    giving = hand_over(line)
+    assert giving.ask(ACTIVE, None).code == 503
+    line.broken = False
+    assert giving.ask(ACTIVE, None).code == 202
+
+
+class Supervisors:
+    """Supervisors of engines that answer from a script: address to its states, one a look."""
+
+    def __init__(self, **states: list[Status]) -> None:
+        self.states, self.asked = states, list[tuple[str, str, str]]()
+
+    def ask(
+        self, address: str, method: str, path: str, body: str, *, token: str
+    ) -> tuple[int, Any]:
+        """Stand in for `peers.ask`."""
+        self.asked.append((address, body, token))
+        return 202, {"message": "begun", "active": "a"}
+
+    def ask_status(self, address: str) -> Status:
+        """Stand in for `peers.ask_status`."""
+        if address not in self.states:
+            raise ConnectionRefusedError
+        left = self.states[address]
+        return left.pop(0) if len(left) > 1 else left[0]
+
+
+def status(name: str, state: str, epoch: int, active: str) -> Status:
+    return {"name": name, "state": state, "epoch": epoch, "active": active}
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, played: Supervisors, addresses: list[str], to: str | None
+) -> tuple[int, list[str]]:
+    monkeypatch.setattr("espha.ha.switchover.ask", played.ask)
+    monkeypatch.setattr("espha.ha.switchover.ask_status", played.ask_status)
+    said: list[str] = []
+    return switch_over(addresses, to, "secret", 0.2, said.append), said
+
+
+def test_the_active_one_is_found_among_the_peers_and_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    behind = status("b", "standby", 3, "a")
+    played = Supervisors(
+        b=[behind, behind, status("b", "active", 4, "b")],
+        a=[status("a", "active", 3, "a"), status("a", "standby", 3, "a")],
+    )
+    assert run(monkeypatch, played, ["b", "a"], None) == (0, ["begun", "b is active, epoch 4"])
+    assert played.asked == [("a", '{"to": null}', "secret")]
+
+
+def test_another_one_than_wished_for_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Supervisors(a=[status("a", "active", 3, "a"), status("a", "standby", 4, "b")])
+    code, said = run(monkeypatch, played, ["a"], "c")
+    assert (code, said[-1]) == (1, "b is active, epoch 4")
+
+
+def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Supervisors(a=[status("a", "active", 3, "a")])
+    code, said = run(monkeypatch, played, ["a"], None)
+    assert (code, said[-1]) == (1, "no other engine is active after 0.2 s")
+
+
+def test_without_an_active_engine_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Supervisors(b=[status("b", "replaying", 3, "a")])
+    code, said = run(monkeypatch, played, ["b", "x"], None)
+    assert (code, said) == (1, ["no active engine found: b is replaying"])
+    code, said = run(monkeypatch, played, ["x"], None)
+    assert (code, said) == (1, ["no active engine found: nobody answers at x"])
+    assert played.asked == []

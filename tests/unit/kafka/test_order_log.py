@@ -1,0 +1,111 @@
+"""What has been read of an order log whose records are followed by markers that nobody sees."""
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from espha.kafka import order_log as orderlog
+from espha.kafka.order_log import OrderLog, OrderRecord
+
+
+class Entry:
+    """A record, or (without a value) the news that the end is reached."""
+
+    def __init__(self, offset: int, value: bytes | None) -> None:
+        self._offset, self._value = offset, value
+
+    def error(self) -> KafkaError | None:
+        """None for a record."""
+        return None if self._value else KafkaError(KafkaError._PARTITION_EOF)
+
+    def offset(self) -> int:
+        """Where it lies."""
+        return self._offset
+
+    def topic(self) -> str:
+        """The order log."""
+        return "t.M"
+
+    def value(self) -> bytes | None:
+        """The record."""
+        return self._value
+
+
+class Broker:
+    """Stands in for the client and the brokers: hands out entries from an offset on."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.readers = list[dict[str, int]]()
+
+    def reader(self, bootstrap: str, topics: dict[str, int], wait_ms: int) -> "Broker":
+        """Begin to read."""
+        self.readers.append(topics)
+        return self
+
+    def first(self, topic: str) -> int:
+        """Return the first offset."""
+        return 0
+
+    def poll(self, timeout: float) -> Entry | None:
+        """Return the next entry."""
+        return self.entries.pop(0) if self.entries else None
+
+    def consume(self, limit: int, timeout: float) -> list[Entry]:
+        """Return no more."""
+        return []
+
+
+def record(offset: int) -> Entry:
+    made = OrderRecord(
+        sequence=offset // 2 + 1, inputs=(), clock=1, outputs=0, digest="", model="", engine="e",
+        epoch=1, runtime="",
+    )  # fmt: skip
+    return Entry(offset, made.encode())
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    made = Broker()
+
+    def offsets(bootstrap: str) -> Any:
+        return made
+
+    monkeypatch.setattr(orderlog, "reader", made.reader)
+    monkeypatch.setattr(orderlog, "Offsets", offsets)
+    return made
+
+
+def test_the_marker_at_the_end_need_not_be_passed(broker: Broker) -> None:
+    """Two transactions take four offsets; both records are there when the second one is."""
+    log = OrderLog("b", "t.M")
+    broker.entries = [record(0), record(2)]
+    assert not log.at(4)
+    assert [one.sequence for one in log.poll(0, 9)] == [1]
+    assert log.at(2)
+    assert not log.at(4)
+    assert [one.sequence for records in log.read_to(4, 9) for one in records] == [2]
+    assert log.at(4)
+
+
+def test_what_was_aborted_is_passed_when_the_end_is_told(broker: Broker) -> None:
+    """Offsets 2 and 3 are an aborted record and its marker: nothing comes of them."""
+    log = OrderLog("b", "t.M")
+    broker.entries = [record(0)]
+    log.poll(0, 9)
+    assert not log.at(4)
+    broker.entries = [Entry(4, None)]
+    assert list(log.read_to(4, 9)) == [[]]
+    assert log.reached == 4
+
+
+def test_an_empty_log_is_read(broker: Broker) -> None:
+    assert OrderLog("b", "t.M").at(0)
+
+
+def test_it_can_be_followed_again_from_another_place(broker: Broker) -> None:
+    log = OrderLog("b", "t.M")
+    log.reopen(7)
+    assert broker.readers == [{"t.M": 0}, {"t.M": 7}]
+    assert (log.reached, log.at(8), log.at(9)) == (7, True, False)
