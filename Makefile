@@ -6,29 +6,29 @@
 
 PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
-SOURCES := engine/espha operator/espha_operator dev tests
+SOURCES := engine/espha operator/espha_operator tools tests
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
 	  while IFS='|' read -r target text; do printf '  make %-15s %s\n' "$$target" "$$text"; done
 
 demo: cluster images ## a highly available deployment on real input, two failovers, and the proof
-	@$(PYTHON) -m dev.demo
+	@$(PYTHON) -m tools.demo
 
 demo-clean: venv ## delete what the demo made; the cluster stays
-	@$(PYTHON) -m dev.clean
+	@$(PYTHON) -m tools.clean
 
 cluster: venv ## bring up the local Kubernetes cluster (seconds if it is there)
-	@$(PYTHON) -m dev.cluster up
+	@$(PYTHON) -m tools.offline_cluster up
 
 cluster-clean: venv ## delete the cluster, and stop Docker if it was started here
-	@$(PYTHON) -m dev.cluster delete
+	@$(PYTHON) -m tools.offline_cluster delete
 
 images: venv ## build the images, and load them into the cluster if it is there
-	@$(PYTHON) -m dev.images
+	@$(PYTHON) -m tools.images
 
 venv: ## make .venv from requirements.lock, with what the machine misses for it
-	@sh dev/bootstrap.sh
+	@sh tools/bootstrap.sh
 
 lint: venv ## check style, formatting, types and layers
 	@echo "ruff check";         $(PYTHON) -m ruff check .
@@ -62,4 +62,4 @@ bench: jars ## measurements
 
 .PHONY: jars
 jars: venv
-	@$(PYTHON) -m dev.jars >/dev/null
+	@$(PYTHON) -m tools.jars >/dev/null

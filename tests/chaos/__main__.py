@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from dev import tools
 from rich.console import Console
 
 from chaos import cluster, disk, report
@@ -23,6 +22,7 @@ from chaos.campaign import Outcome, Plan, campaign
 from chaos.faults import KINDS
 from chaos.here import ROOT
 from chaos.models import MODELS
+from tools.offline_cluster import clients
 
 DOCS = ROOT / "docs" / "chaos"
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
@@ -123,7 +123,7 @@ def _lacks(need: str) -> str:
     """Say what this machine lacks for a fault; "" when nothing is missing."""
     if need == "disk" and not disk.possible():
         return "full disks need root, to mount them"
-    if need == "cluster" and not tools.kubeconfig().exists():
+    if need == "cluster" and not clients.kubeconfig().exists():
         return "there is no local cluster: make cluster images"
     return ""
 

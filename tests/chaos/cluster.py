@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from dev import demo, tools
-from dev.say import Failure
-
 from chaos.campaign import Outcome, Plan
 from chaos.verdict import Strike, Verdict
+from tools import demo
+from tools.offline_cluster import clients
+from tools.offline_cluster.say import Failure
 
 ROWS_PER_SECOND = 10.0
 """What the demo's producer writes."""
@@ -53,7 +53,7 @@ def _fault(name: str, chance: Random) -> Strike:
     time.sleep(chance.uniform(0, 2))  # where in its work the operator is
     before, operator, rows = demo.status(), _operator(), demo.rows_written()
     strike = Strike(name, "any", operator, "alone", time.time(), time.monotonic(), 0)
-    tools.kubectl("-n", demo.SYSTEM, "delete", "pod", operator, "--force", "--grace-period=0")
+    clients.kubectl("-n", demo.SYSTEM, "delete", "pod", operator, "--force", "--grace-period=0")
     if chance.random() < 0.5:
         strike.detail = f"with the process of {before['active']}"
         strike.wall = demo.kill_process(before["active"])
@@ -79,7 +79,7 @@ def _fault(name: str, chance: Random) -> Strike:
 def _operator() -> str:
     """Return the name of the operator's pod that is ready; "" when there is none."""
     ready = '{range .items[?(@.status.containerStatuses[0].ready==true)]}{.metadata.name}{" "}{end}'
-    found = tools.kubectl("-n", demo.SYSTEM, "get", "pods", "-o", f"jsonpath={ready}").split()
+    found = clients.kubectl("-n", demo.SYSTEM, "get", "pods", "-o", f"jsonpath={ready}").split()
     return found[0] if found else ""
 
 

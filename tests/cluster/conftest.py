@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dev import tools
+
+from tools.offline_cluster import clients
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "espha-system"
@@ -16,25 +17,25 @@ RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 @pytest.fixture(scope="session")
 def operator() -> str:
     """The namespace of the operator, installed with Helm from this checkout."""
-    tools.helm(
+    clients.helm(
         "upgrade", "--install", "espha", ROOT / "charts" / "espha",
         "--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "3m",
     )  # fmt: skip
-    tools.kubectl("label", "namespace", SYSTEM, RESTRICTED, "--overwrite")
+    clients.kubectl("label", "namespace", SYSTEM, RESTRICTED, "--overwrite")
     # The images keep their tag when they are built again.
-    tools.kubectl("-n", SYSTEM, "rollout", "restart", "deployment/espha-operator")
-    tools.kubectl("-n", SYSTEM, "rollout", "status", "deployment/espha-operator", "--timeout=3m")
+    clients.kubectl("-n", SYSTEM, "rollout", "restart", "deployment/espha-operator")
+    clients.kubectl("-n", SYSTEM, "rollout", "status", "deployment/espha-operator", "--timeout=3m")
     return SYSTEM
 
 
 def _namespace() -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:6]}"
-    tools.kubectl("create", "namespace", name)
-    tools.kubectl("label", "namespace", name, RESTRICTED)
+    clients.kubectl("create", "namespace", name)
+    clients.kubectl("label", "namespace", name, RESTRICTED)
     yield name
     # First what the operator takes part in: a namespace can hang on its finalizer.
-    tools.kubectl("-n", name, "delete", "espha", "--all", "--timeout=2m")
-    tools.kubectl("delete", "namespace", name, "--wait=false")
+    clients.kubectl("-n", name, "delete", "espha", "--all", "--timeout=2m")
+    clients.kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture(scope="session")
@@ -53,8 +54,8 @@ def other_namespace(operator: str) -> Iterator[str]:
 def demo(namespace: str) -> str:
     """The namespace where the deployment `demo` of manifests/ is ready and gets rows."""
     for name in ("esp-ha.yaml", "sample-producer.yaml"):
-        tools.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests" / name)
-    tools.kubectl(
+        clients.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests" / name)
+    clients.kubectl(
         "-n", namespace, "wait", "--for=condition=Ready", "espha/demo", "--timeout=10m", timeout=620
     )
     return namespace

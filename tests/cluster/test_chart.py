@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from dev import tools
-from dev.say import Failure
+
+from tools.offline_cluster import clients
+from tools.offline_cluster.say import Failure
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
@@ -14,7 +15,7 @@ NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: espha-system\n"
 
 def rendered() -> str:
     chart = ROOT / "charts" / "espha"
-    return NAMESPACE + tools.helm("template", "espha", chart, "--namespace", "espha-system")
+    return NAMESPACE + clients.helm("template", "espha", chart, "--namespace", "espha-system")
 
 
 def test_install_yaml_is_fresh() -> None:
@@ -28,5 +29,5 @@ def test_install_yaml_is_fresh() -> None:
 def test_values_are_checked() -> None:
     chart = ROOT / "charts" / "espha"
     with pytest.raises(Failure) as refused:
-        tools.helm("template", "espha", chart, "--set", "image.engine=x")
+        clients.helm("template", "espha", chart, "--set", "image.engine=x")
     assert "additional properties 'image' not allowed" in str(refused.value)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dev import tools
-from dev.say import Failure
+
+from tools.offline_cluster import clients
+from tools.offline_cluster.say import Failure
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -48,12 +49,12 @@ def resource(name: str = "small", **spec: Any) -> str:
 
 
 def conditions(namespace: str, name: str) -> dict[str, dict[str, str]]:
-    found = json.loads(tools.kubectl("-n", namespace, "get", "espha", name, "-o", "json"))
+    found = json.loads(clients.kubectl("-n", namespace, "get", "espha", name, "-o", "json"))
     return {one["type"]: one for one in found.get("status", {}).get("conditions", [])}
 
 
 def wait_for(namespace: str, condition: str, name: str) -> None:
-    tools.kubectl(
+    clients.kubectl(
         "-n", namespace, "wait", f"--for=condition={condition}", f"espha/{name}", "--timeout=5m",
         timeout=320,
     )  # fmt: skip
@@ -67,7 +68,7 @@ def until(holds: Callable[[], bool], what: str, seconds: float = 120) -> None:
 
 
 def objects(namespace: str, kinds: str = "all,configmaps,pdb,pvc") -> list[str]:
-    names = tools.kubectl("-n", namespace, "get", kinds, "-o", "name").split()
+    names = clients.kubectl("-n", namespace, "get", kinds, "-o", "name").split()
     return [one for one in names if "kube-root-ca" not in one]
 
 
@@ -109,12 +110,12 @@ def test_the_api_server_refuses_with_a_sentence(
     operator: str, spec: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(Failure) as refused:
-        tools.kubectl("apply", "--dry-run=server", "-f", "-", stdin=resource(**spec))
+        clients.kubectl("apply", "--dry-run=server", "-f", "-", stdin=resource(**spec))
     assert message in str(refused.value)
 
 
 def test_explain_describes_fields(operator: str) -> None:
-    text = tools.kubectl("explain", "esphadeployment.spec.zookeeper.tickTime")
+    text = clients.kubectl("explain", "esphadeployment.spec.zookeeper.tickTime")
     assert "unit of time in milliseconds" in " ".join(text.split())
 
 
@@ -138,10 +139,10 @@ def test_a_bad_model_is_named_and_starts_nothing(
     other_namespace: str, xml: str, words: list[str]
 ) -> None:
     name = "bad"
-    tools.kubectl(
+    clients.kubectl(
         "-n", other_namespace, "apply", "-f", "-", stdin=resource(name, model={"inline": xml})
     )
-    tools.kubectl(
+    clients.kubectl(
         "-n",
         other_namespace,
         "wait",
@@ -153,21 +154,21 @@ def test_a_bad_model_is_named_and_starts_nothing(
     assert (seen["ModelValid"]["status"], seen["ModelValid"]["reason"]) == ("False", "InvalidModel")
     assert [word for word in words if word not in seen["Ready"]["message"]] == []
     assert objects(other_namespace, "statefulsets,services,configmaps") == []
-    tools.kubectl("-n", other_namespace, "delete", "espha", name, "--timeout=60s")
+    clients.kubectl("-n", other_namespace, "delete", "espha", name, "--timeout=60s")
 
 
 def test_a_model_that_comes_later_starts_the_deployment(other_namespace: str) -> None:
     where = ("-n", other_namespace)
     model = {"configMap": {"name": "late"}}
-    tools.kubectl(*where, "apply", "-f", "-", stdin=resource("late", **SMALL, model=model))
-    tools.kubectl(*where, "wait", "--for=condition=Ready=false", "espha/late", "--timeout=30s")
+    clients.kubectl(*where, "apply", "-f", "-", stdin=resource("late", **SMALL, model=model))
+    clients.kubectl(*where, "wait", "--for=condition=Ready=false", "espha/late", "--timeout=30s")
     assert (
         conditions(other_namespace, "late")["Ready"]["message"] == 'There is no ConfigMap "late".'
     )
-    tools.kubectl(*where, "create", "configmap", "late", f"--from-literal=model.xml={MODEL}")
+    clients.kubectl(*where, "create", "configmap", "late", f"--from-literal=model.xml={MODEL}")
     wait_for(other_namespace, "ModelValid", "late")
     until(lambda: "statefulset.apps/late-kafka" in objects(other_namespace), "Kafka starts")
-    tools.kubectl(*where, "delete", "espha/late", "configmap/late", "--timeout=60s")
+    clients.kubectl(*where, "delete", "espha/late", "configmap/late", "--timeout=60s")
     until(lambda: objects(other_namespace) == [], "everything has gone")
 
 
@@ -175,7 +176,7 @@ def claimed(namespace: str, volumes: list[str], policy: str) -> bool:
     """Say whether these volumes are there, and under the policy: with an owner, or without."""
     if not set(volumes) <= set(objects(namespace)):
         return False
-    text = tools.kubectl("-n", namespace, "get", *volumes, "-o", "json")
+    text = clients.kubectl("-n", namespace, "get", *volumes, "-o", "json")
     owned = ["ownerReferences" in one["metadata"] for one in json.loads(text)["items"]]
     return all(owned) if policy == "Delete" else not any(owned)
 
@@ -184,11 +185,11 @@ def claimed(namespace: str, volumes: list[str], policy: str) -> bool:
 def test_deletion_leaves_what_the_policy_keeps(other_namespace: str, policy: str) -> None:
     """The second run finds the volumes that the first has kept, and its cluster id on them."""
     where = ("-n", other_namespace)
-    tools.kubectl(*where, "apply", "-f", "-", stdin=resource(**SMALL, pvcPolicy=policy))
+    clients.kubectl(*where, "apply", "-f", "-", stdin=resource(**SMALL, pvcPolicy=policy))
     claims = ("data-small-kafka-0", "data-small-zookeeper-0", "snapshots-small-engine-0")
     volumes = [f"persistentvolumeclaim/{claim}" for claim in claims]
     until(lambda: claimed(other_namespace, volumes, policy), "all volumes are claimed")
-    tools.kubectl(*where, "delete", "espha", "small", "--timeout=60s")
+    clients.kubectl(*where, "delete", "espha", "small", "--timeout=60s")
     kept = volumes if policy == "Retain" else []
     until(lambda: sorted(objects(other_namespace)) == kept, f"only {kept} is left")
 
@@ -196,7 +197,7 @@ def test_deletion_leaves_what_the_policy_keeps(other_namespace: str, policy: str
 def test_what_cannot_change_is_refused(other_namespace: str) -> None:
     where = ("-n", other_namespace)
     bad = resource("fixed", model={"inline": "<bad/>"}, topics={"prefix": "a"})
-    tools.kubectl(*where, "apply", "-f", "-", stdin=bad)
+    clients.kubectl(*where, "apply", "-f", "-", stdin=bad)
     changes = {
         "The topic prefix cannot change": {"topics": {"prefix": "b"}},
         "The number of Kafka brokers cannot change": {"kafka": {"replicas": 5}},
@@ -209,13 +210,13 @@ def test_what_cannot_change_is_refused(other_namespace: str) -> None:
     for message, change in changes.items():
         patch = json.dumps({"spec": change})
         with pytest.raises(Failure) as refused:
-            tools.kubectl(*where, "patch", "espha", "fixed", "--type=merge", "-p", patch)
+            clients.kubectl(*where, "patch", "espha", "fixed", "--type=merge", "-p", patch)
         assert message in str(refused.value)
-    tools.kubectl(*where, "delete", "espha", "fixed", "--timeout=60s")
+    clients.kubectl(*where, "delete", "espha", "fixed", "--timeout=60s")
 
 
 def test_a_ready_deployment_shows_itself(demo: str) -> None:
-    header, line = tools.kubectl("-n", demo, "get", "espha").splitlines()
+    header, line = clients.kubectl("-n", demo, "get", "espha").splitlines()
     assert header.split() == [
         "NAME", "PHASE", "ACTIVE", "ENGINES", "KAFKA", "ZOOKEEPER", "MODEL", "FAILOVERS", "AGE",
     ]  # fmt: skip
@@ -224,7 +225,8 @@ def test_a_ready_deployment_shows_itself(demo: str) -> None:
     seen = conditions(demo, "demo")
     assert {one["status"] for one in seen.values()} == {"True"}
     assert len(seen) == 9
-    labelled = tools.kubectl("-n", demo, "get", "pods", "-l", "espha.dev/role=active", "-o", "name")
+    asked = ("get", "pods", "-l", "espha.dev/role=active", "-o", "name")
+    labelled = clients.kubectl("-n", demo, *asked)
     assert labelled.split() == [f"pod/{active}"]
 
 
@@ -233,20 +235,21 @@ def test_a_deleted_broker_comes_back_the_same(demo: str, operator: str) -> None:
         program = ("exec", "-i", "deployment/espha-operator", "--", "python3", "-")
         topic = "HAtopic1_31415.HA_Project.cq.memory.I"
         asked = (*program, f"demo-kafka.{demo}.svc:9092", topic)
-        answer: dict[str, Any] = json.loads(tools.kubectl("-n", operator, *asked, stdin=ASK_KAFKA))
+        told = clients.kubectl("-n", operator, *asked, stdin=ASK_KAFKA)
+        answer: dict[str, Any] = json.loads(told)
         return answer
 
     def disk() -> str:
-        return tools.kubectl("-n", demo, "exec", "demo-kafka-1", "--", "cat", path)
+        return clients.kubectl("-n", demo, "exec", "demo-kafka-1", "--", "cat", path)
 
     path = "/var/lib/kafka/data/meta.properties"
     brokers, data, identity = kafka()["brokers"], kafka()["end"], disk()
     uid = ("get", "pod", "demo-kafka-1", "-o", "jsonpath={.metadata.uid}")
-    before = tools.kubectl("-n", demo, *uid)
-    tools.kubectl("-n", demo, "delete", "pod", "demo-kafka-1", "--wait=true")
+    before = clients.kubectl("-n", demo, *uid)
+    clients.kubectl("-n", demo, "delete", "pod", "demo-kafka-1", "--wait=true")
     until(lambda: conditions(demo, "demo")["KafkaReady"]["status"] == "False", "it is missed")
     wait_for(demo, "KafkaReady", "demo")
-    assert tools.kubectl("-n", demo, *uid) != before
+    assert clients.kubectl("-n", demo, *uid) != before
     assert disk() == identity
     after = kafka()
     assert (after["brokers"], after["behind"]) == (brokers, [])
@@ -255,7 +258,7 @@ def test_a_deleted_broker_comes_back_the_same(demo: str, operator: str) -> None:
 
 def test_an_engine_starts_from_the_archive_of_java_classes(demo: str) -> None:
     """A JVM that cannot use it says so and goes on; its start takes nearly twice the time."""
-    log = tools.kubectl("-n", demo, "logs", "demo-engine-0")
+    log = clients.kubectl("-n", demo, "logs", "demo-engine-0")
     assert "log4j profile" in log, "the JVM's own lines are there"
     assert "shared archive" not in log
 
@@ -264,10 +267,10 @@ def test_engines_scale(demo: str) -> None:
     """More engines are no reason for a failover; fewer are one only for an engine that goes."""
 
     def shown(path: str) -> str:
-        return tools.kubectl("-n", demo, "get", "espha", "demo", "-o", f"jsonpath={path}")
+        return clients.kubectl("-n", demo, "get", "espha", "demo", "-o", f"jsonpath={path}")
 
     def scale(count: int) -> None:
-        tools.kubectl("-n", demo, "scale", "espha/demo", f"--replicas={count}")
+        clients.kubectl("-n", demo, "scale", "espha/demo", f"--replicas={count}")
         ready = f"{count}/{count} Ready"
         until(lambda: shown("{.status.engines} {.status.phase}") == ready, f"{count} engines")
 

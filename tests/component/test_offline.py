@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from dev import jars
 
 from espha.offline.command import DONE
 from support.offline import Place
+from tools import jars
 
 pytestmark = pytest.mark.component
 

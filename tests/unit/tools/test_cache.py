@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from dev import cache
+
+from tools.offline_cluster import cache
 
 
 @pytest.fixture(autouse=True)

@@ -1,18 +1,12 @@
-"""kubectl, helm and the cluster's address, for the tests, the demo and people.
-
-`python -m dev.tools kubectl get pods` runs a command against the local cluster;
-`eval "$(python -m dev.tools env)"` gives a shell the same.
-"""
+"""kubectl, helm and the cluster's address, for tests, the demo and people."""
 
 import os
-import shlex
 import shutil
-import sys
 import time
 from pathlib import Path
 
-from dev import cache, command, golang
-from dev.say import Failure, program
+from tools.offline_cluster import cache, command, golang
+from tools.offline_cluster.say import Failure
 
 HELM = "v3.22.0"
 CLUSTER = "espha"
@@ -28,29 +22,29 @@ PASSING = (
     "etcdserver: request timed out",
 )
 """What kubectl says when the API server is away for a moment."""
-USAGE = "usage: python -m dev.tools env | kubectl ARGUMENT… | helm ARGUMENT… | kind ARGUMENT…"
+PROGRAMS = ("kubectl", "helm", "kind")
 
 
 def kubeconfig() -> Path:
-    """Returns the path of the local cluster's kubeconfig; ~/.kube/config is never touched."""
+    """Return the path of the local cluster's kubeconfig; ~/.kube/config is never touched."""
     return cache.directory() / "kubeconfig"
 
 
 def binaries() -> Path:
-    """Returns the directory that holds kubectl, helm and kind once the cluster is up."""
+    """Return the directory that holds kubectl, helm and kind once the cluster is up."""
     path = cache.directory() / "bin"
     path.mkdir(exist_ok=True)
     return path
 
 
 def environment() -> dict[str, str]:
-    """Returns the variables that point other programs at the cluster: KUBECONFIG and PATH."""
+    """Return the variables that point other programs at the cluster: KUBECONFIG and PATH."""
     path = f"{binaries()}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     return {"KUBECONFIG": str(kubeconfig()), "PATH": path}
 
 
 def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
-    """Runs kubectl against the local cluster and returns its output.
+    """Run kubectl against the local cluster and returns its output.
 
     A connection that breaks is tried again for a minute: on a busy machine the API server may be
     away for a moment.
@@ -58,11 +52,11 @@ def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 3
     Raises:
         Failure: it ended with an error, whose text is in the message.
     """
-    own = binaries() / "kubectl"
+    program = binaries() / "kubectl"
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            return command.run(own, *arguments, env=environment(), stdin=stdin, timeout=timeout)
+            return command.run(program, *arguments, env=environment(), stdin=stdin, timeout=timeout)
         except Failure as failure:
             if time.monotonic() > end or not any(sign in str(failure) for sign in PASSING):
                 raise
@@ -70,17 +64,17 @@ def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 3
 
 
 def helm(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
-    """Runs helm against the local cluster and returns its output.
+    """Run helm against the local cluster and returns its output.
 
     Raises:
         Failure: it ended with an error, whose text is in the message.
     """
-    own = binaries() / "helm"
-    return command.run(own, *arguments, env=environment(), stdin=stdin, timeout=timeout)
+    program = binaries() / "helm"
+    return command.run(program, *arguments, env=environment(), stdin=stdin, timeout=timeout)
 
 
 def place(name: str, target: Path) -> None:
-    """Makes a program known under its name in `binaries`."""
+    """Make a program known under its name in `binaries`."""
     link = binaries() / name
     if link.is_symlink() and link.readlink() == target:
         return
@@ -89,7 +83,7 @@ def place(name: str, target: Path) -> None:
 
 
 def place_kubectl() -> None:
-    """Takes kubectl out of the cluster's node: always there, always of the right version."""
+    """Take kubectl out of the cluster's node: always there, always of the right version."""
     source = command.run("docker", "exec", NODE, "readlink", "-f", "/usr/bin/kubectl").strip()
     version = command.run("docker", "exec", NODE, "cat", "/kind/version").strip()
     key = cache.digest(source, version)
@@ -101,27 +95,12 @@ def place_kubectl() -> None:
 
 
 def place_helm() -> None:
-    """Takes the machine's own helm, or builds one."""
+    """Take the machine's own helm, or build one."""
+    place("helm", own("helm") or golang.install("helm", "helm.sh/helm/v3/cmd/helm", HELM))
+
+
+def own(name: str) -> Path | None:
+    """Return the machine's own program of that name, if there is one outside `binaries`."""
     elsewhere = [p for p in os.environ.get("PATH", "").split(os.pathsep) if p != str(binaries())]
-    own = shutil.which("helm", path=os.pathsep.join(elsewhere))
-    place("helm", Path(own) if own else golang.install("helm", "helm.sh/helm/v3/cmd/helm", HELM))
-
-
-def main() -> None:
-    """Prints the environment for a shell, or becomes the program that is named."""
-    arguments = sys.argv[1:]
-    if arguments == ["env"]:
-        for name, value in {**environment(), "PATH": f"{binaries()}:$PATH"}.items():
-            quoted = f'"{value}"' if name == "PATH" else shlex.quote(value)
-            print(f"export {name}={quoted}")
-        return
-    if not arguments or arguments[0] not in ("kubectl", "helm", "kind"):
-        raise Failure(USAGE)
-    own = binaries() / arguments[0]
-    if not own.exists():
-        raise Failure(f"{arguments[0]} is not there yet; `make cluster` brings it")
-    os.execve(own, arguments, {**os.environ, **environment()})  # noqa: S606  (no shell is what is wanted)
-
-
-if __name__ == "__main__":
-    program(main)
+    found = shutil.which(name, path=os.pathsep.join(elsewhere))
+    return Path(found) if found else None

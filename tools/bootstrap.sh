@@ -39,4 +39,4 @@ python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "Python 3.11 or newer is needed, $python is $("$python" -V 2>&1); name another: PYTHON=… make"
 
-exec "$python" -m dev.venv
+exec "$python" -m tools.venv

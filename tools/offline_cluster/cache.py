@@ -9,11 +9,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 def directory() -> Path:
-    """Returns the cache directory: $ESPHA_CACHE, else espha in the user's cache directory."""
+    """Return the cache directory: $ESPHA_CACHE, else espha in the user's cache directory."""
     chosen = os.environ.get("ESPHA_CACHE")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     path = Path(chosen) if chosen else Path(home) / "espha"
@@ -22,7 +20,7 @@ def directory() -> Path:
 
 
 def digest(*ingredients: str | bytes | Path) -> str:
-    """Returns 16 hex digits over texts and files; a directory counts with all of its files.
+    """Return 16 hex digits over texts and files; a directory counts with all of its files.
 
     The names of the files inside a directory count, where the directory lies does not.
     """
@@ -50,14 +48,14 @@ def _parts(ingredient: str | bytes | Path) -> Iterable[tuple[str, bytes]]:
 
 @contextlib.contextmanager
 def lock(name: str) -> Iterator[None]:
-    """Holds the machine-wide lock `name`; a second holder waits."""
+    """Hold the machine-wide lock `name`; a second holder waits."""
     with (directory() / f".{name}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
 def once(name: str, key: str, build: Callable[[Path], None]) -> Path:
-    """Returns the directory `name-key`, and has it built first if it is not there.
+    """Return the directory `name-key`, and has it built first if it is not there.
 
     `build` fills a fresh directory that gets its name only when it is complete, so an
     interrupted build leaves nothing that looks finished. Directories of the same name with
@@ -78,7 +76,7 @@ def once(name: str, key: str, build: Callable[[Path], None]) -> Path:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """Gives an empty directory on the cache's disk and removes what is left of it."""
+    """Give an empty directory on the cache's disk and removes what is left of it."""
     path = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=directory()))
     try:
         yield path

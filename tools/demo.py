@@ -1,6 +1,6 @@
 """The demo: a deployment on real input, its active engine killed twice, and the proof.
 
-`python -m dev.demo` needs the local cluster with the images in it; `make demo` sees to both.
+`python -m tools.demo` needs the local cluster with the images in it; `make demo` sees to both.
 """
 
 import json
@@ -13,10 +13,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from dev import command, tools
-from dev.say import Failure, line, program, step
+from tools import ROOT
+from tools.offline_cluster import clients, command
+from tools.offline_cluster import wait as waiting
+from tools.offline_cluster.say import Failure, line, program, step
 
-ROOT = Path(__file__).parents[1]
 SYSTEM = "espha-system"
 NAMESPACE = os.environ.get("ESPHA_DEMO_NAMESPACE", "espha-demo")
 NAME = "demo"
@@ -46,7 +47,7 @@ with open(sys.argv[1], "a") as file:
 
 
 def main() -> None:
-    """Runs the demo from its beginning; what an earlier one left is removed."""
+    """Run the demo from its beginning; what an earlier one left is removed."""
     began = time.monotonic()
     earlier()  # refuse somebody else's namespace before anything is touched
     install()
@@ -62,26 +63,23 @@ def main() -> None:
 
 
 def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
-    """Runs kubectl in the demo's namespace."""
-    return tools.kubectl("-n", NAMESPACE, *arguments, stdin=stdin, timeout=timeout)
+    """Run kubectl in the demo's namespace."""
+    return clients.kubectl("-n", NAMESPACE, *arguments, stdin=stdin, timeout=timeout)
 
 
 def wait(what: str, condition: Callable[[], bool], timeout: float) -> None:
-    """Waits until a condition holds.
+    """Wait until a condition holds.
 
     Raises:
         Failure: it does not in time.
     """
-    end = time.monotonic() + timeout
     with step(what):
-        while not condition():
-            if time.monotonic() > end:
-                raise Failure(f"{what}: not within {timeout:.0f} s\n{overview()}")
-            time.sleep(POLL_SECONDS)
+        if not waiting.until(condition, timeout, POLL_SECONDS):
+            raise Failure(f"{what}: not within {timeout:.0f} s\n{overview()}")
 
 
 def overview() -> str:
-    """Returns the pods and the deployment as kubectl shows them, for a failure's text."""
+    """Return the pods and the deployment as kubectl shows them, for a failure's text."""
     shown = [["get", "espha"], ["get", "pods"], ["get", "events", "--sort-by=.lastTimestamp"]]
     texts = []
     for arguments in shown:
@@ -93,28 +91,28 @@ def overview() -> str:
 
 
 def install() -> None:
-    """Installs the operator by its chart."""
+    """Install the operator by its chart."""
     had_one = command.works(
-        tools.binaries() / "helm", "--kubeconfig", tools.kubeconfig(), "-n", SYSTEM, "status",
+        clients.binaries() / "helm", "--kubeconfig", clients.kubeconfig(), "-n", SYSTEM, "status",
         "espha",
     )  # fmt: skip
     with step("installing the operator with Helm"):
-        tools.helm(
+        clients.helm(
             "upgrade", "--install", "espha", ROOT / "charts" / "espha",
             "--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "3m",
         )  # fmt: skip
         if had_one:  # its image has the same tag, and may have another content
-            tools.kubectl("-n", SYSTEM, "rollout", "restart", "deployment")
-            tools.kubectl("-n", SYSTEM, "rollout", "status", "deployment", "--timeout", "3m")
+            clients.kubectl("-n", SYSTEM, "rollout", "restart", "deployment")
+            clients.kubectl("-n", SYSTEM, "rollout", "status", "deployment", "--timeout", "3m")
 
 
 def earlier() -> bool:
-    """Says whether an earlier demo is there.
+    """Say whether an earlier demo is there.
 
     Raises:
         Failure: a namespace of this name belongs to somebody else.
     """
-    found = tools.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
+    found = clients.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
     if not found.strip():
         return False
     if MARK not in json.loads(found)["metadata"].get("labels", {}):
@@ -126,11 +124,11 @@ def earlier() -> bool:
 
 
 def clean() -> None:
-    """Removes what an earlier demo left, and makes the namespace."""
+    """Remove what an earlier demo left, and makes the namespace."""
     if earlier():
         with step("removing the earlier demo"):
             kubectl("delete", "espha", "--all", "--timeout", "3m")
-            tools.kubectl("delete", "namespace", NAMESPACE, "--timeout", "3m")
+            clients.kubectl("delete", "namespace", NAMESPACE, "--timeout", "3m")
     namespace = {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -139,21 +137,21 @@ def clean() -> None:
             "labels": {MARK: "yes", "pod-security.kubernetes.io/enforce": "restricted"},
         },
     }
-    tools.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
+    clients.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
 
 
 def deployment() -> dict[str, Any]:
-    """Returns the EspHaDeployment."""
+    """Return the EspHaDeployment."""
     return dict(json.loads(kubectl("get", "espha", NAME, "-o", "json")))
 
 
 def status() -> dict[str, Any]:
-    """Returns the status of the EspHaDeployment."""
+    """Return the status of the EspHaDeployment."""
     return dict(deployment().get("status", {}))
 
 
 def deploy() -> None:
-    """Applies the example and shows the conditions as they come true."""
+    """Apply the example and shows the conditions as they come true."""
     kubectl("apply", "-f", ROOT / "manifests" / "esp-ha.yaml")
     said: set[str] = set()
 
@@ -172,7 +170,7 @@ def deploy() -> None:
 
 
 def start_input() -> None:
-    """Starts the checker, then the producer, and waits until rows reach the result file."""
+    """Start the checker, then the producer, and waits until rows reach the result file."""
     kubectl("apply", "-f", "-", stdin=json.dumps(checker_pod()))
     wait("the checker starts to watch the output", lambda: phase(CHECKER) == "Running", 120)
     kubectl("apply", "-f", ROOT / "manifests" / "sample-producer.yaml")
@@ -184,7 +182,7 @@ def start_input() -> None:
 
 
 def checker_pod() -> dict[str, Any]:
-    """Returns the pod that watches the output topic from outside the deployment."""
+    """Return the pod that watches the output topic from outside the deployment."""
     adapter = json.loads(kubectl("get", "pod", OUTPUT_POD, "-o", "json"))["spec"]["containers"][0]
     environment = {each["name"]: each.get("value", "") for each in adapter["env"]}
     arguments = [
@@ -236,27 +234,27 @@ def checker_pod() -> dict[str, Any]:
 
 
 def phase(pod: str) -> str:
-    """Returns the phase of a pod."""
+    """Return the phase of a pod."""
     return kubectl("get", "pod", pod, "-o", "jsonpath={.status.phase}").strip()
 
 
 def rows_written() -> int:
-    """Returns how many rows the output adapter has written since it started; 0: no answer."""
+    """Return how many rows the output adapter has written since it started; 0: no answer."""
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/{OUTPUT_POD}:8080/proxy/status"
     try:
-        return int(json.loads(tools.kubectl("get", "--raw", path)).get("rows", 0))
+        return int(json.loads(clients.kubectl("get", "--raw", path)).get("rows", 0))
     except (Failure, ValueError):
         return 0
 
 
 def show() -> None:
-    """Prints what a user sees."""
+    """Print what a user sees."""
     line("kubectl get espha")
     print(kubectl("get", "espha"), flush=True)
 
 
 def kill(name: str, how: Callable[[str], float]) -> None:
-    """Kills the active engine in one way, and waits until another one leads and all are back."""
+    """Kill the active engine in one way, and waits until another one leads and all are back."""
     old = status()
     active, failovers = old.get("active", ""), old.get("failovers", 0)
     before = rows_written()
@@ -278,7 +276,7 @@ def kill(name: str, how: Callable[[str], float]) -> None:
 
 
 def note(fault: str) -> None:
-    """Tells the checker what was done on purpose.
+    """Tell the checker what was done on purpose.
 
     Raises:
         Failure: the checker has ended; with its last words.
@@ -289,14 +287,14 @@ def note(fault: str) -> None:
 
 
 def delete_active(pod: str) -> float:
-    """Deletes the pod without any grace; returns the moment (seconds since 1970)."""
+    """Delete the pod without any grace; returns the moment (seconds since 1970)."""
     moment = time.time()
     kubectl("delete", "pod", pod, "--force", "--grace-period=0")
     return moment
 
 
 def kill_process(pod: str) -> float:
-    """Kills the engine process; returns the moment.
+    """Kill the engine process; returns the moment.
 
     Raises:
         Failure: the pod has no such process.
@@ -308,7 +306,7 @@ def kill_process(pod: str) -> float:
 
 
 def finish() -> dict[str, Any]:
-    """Stops the input, waits until all of it has arrived, and returns the checker's report.
+    """Stop the input, waits until all of it has arrived, and returns the checker's report.
 
     Raises:
         Failure: the checker ended without one.
@@ -329,7 +327,7 @@ def finish() -> dict[str, Any]:
 
 
 def conclude(report: dict[str, Any], seconds: float) -> None:
-    """Prints the table.
+    """Print the table.
 
     Raises:
         Failure: something was lost, doubled, out of order or wrong.

@@ -5,11 +5,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
-from dev import cache, command, debian
-from dev.say import Failure, line, step
+from tools.offline_cluster import cache, command, debian, wait
+from tools.offline_cluster.say import Failure, line, step
 
 PID = Path("/run/espha-dockerd.pid")
 READY_SECONDS = 90
@@ -18,7 +17,7 @@ SYS_RESOURCE_BIT = 24
 
 
 def ensure() -> None:
-    """Returns once `docker` answers; installs and starts it where that is possible.
+    """Return once `docker` answers; installs and starts it where that is possible.
 
     Raises:
         Failure: there is no Docker and this user may not start one.
@@ -36,24 +35,21 @@ def ensure() -> None:
 
 
 def stop() -> None:
-    """Ends the dockerd that we started, if we did; anybody else's is left alone."""
+    """End the dockerd that we started, if we did; anybody else's is left alone."""
     pid = _ours()
     if pid is None:
         return
     with step("stopping dockerd"):
         os.kill(pid, signal.SIGTERM)
-        end = time.monotonic() + READY_SECONDS
-        while _alive(pid):
-            if time.monotonic() > end:
-                raise Failure(f"dockerd (process {pid}) does not end")
-            time.sleep(0.2)
+        if not wait.until(lambda: not _alive(pid), READY_SECONDS):
+            raise Failure(f"dockerd (process {pid}) does not end")
         PID.unlink(missing_ok=True)
 
 
 def build(
     tag: str, context: Path, *, arguments: dict[str, str] | None = None, label: str = ""
 ) -> None:
-    """Builds an image from a directory that holds its Containerfile.
+    """Build an image from a directory that holds its Containerfile.
 
     Args:
         tag: the image's name.
@@ -68,19 +64,19 @@ def build(
 
 
 def has(tag: str, label: str | None = None) -> bool:
-    """Says whether an image is here, and made of the inputs with that label."""
+    """Say whether an image is here, and made of the inputs with that label."""
     template = '{{index .Config.Labels "dev.espha.inputs"}}'
     found = command.answer("docker", "image", "inspect", "-f", template, tag)
     return found is not None and (label is None or found.strip() == label)
 
 
 def image_id(tag: str) -> str:
-    """Returns an image's id, `sha256:…`."""
+    """Return an image's id, `sha256:…`."""
     return command.run("docker", "image", "inspect", "-f", "{{.Id}}", tag).strip()
 
 
 def pulled(image: str) -> bool:
-    """Says whether a published image is here, after pulling it if its registry can be reached."""
+    """Say whether a published image is here, after pulling it if its registry can be reached."""
     if has(image):
         return True
     if not command.works("docker", "manifest", "inspect", image, timeout=REACH_SECONDS):
@@ -90,7 +86,7 @@ def pulled(image: str) -> bool:
 
 
 def lacks_sys_resource(status: str) -> bool:
-    """Says whether the text of /proc/self/status shows a bounding set without the capability."""
+    """Say whether the text of /proc/self/status shows a bounding set without the capability."""
     lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
     return not int(lines["CapBnd"], 16) >> SYS_RESOURCE_BIT & 1
 
@@ -114,7 +110,7 @@ def _start() -> None:
 
 
 def _runtime() -> list[str]:
-    """Returns the options that put our wrapper around runc where privileged needs it."""
+    """Return the options that put our wrapper around runc where privileged needs it."""
     if not lacks_sys_resource(Path("/proc/self/status").read_text()):
         return []
     wrapper = cache.directory() / "runc-without-sys-resource"
@@ -124,18 +120,20 @@ def _runtime() -> list[str]:
 
 
 def _wait(daemon: subprocess.Popen[bytes] | None) -> None:
-    log = cache.directory() / "dockerd.log"
-    end = time.monotonic() + READY_SECONDS
-    while not command.works("docker", "info", timeout=10):
-        ended = daemon is not None and daemon.poll() is not None
-        if ended or time.monotonic() > end:
-            tail = "\n".join(log.read_text().splitlines()[-15:])
-            raise Failure(f"dockerd does not come up; the end of {log}:\n{tail}")
-        time.sleep(0.3)
+    def answers() -> bool:
+        return command.works("docker", "info", timeout=10)
+
+    def ended() -> bool:
+        return daemon is not None and daemon.poll() is not None
+
+    if not (wait.until(lambda: answers() or ended(), READY_SECONDS) and answers()):
+        log = cache.directory() / "dockerd.log"
+        tail = "\n".join(log.read_text().splitlines()[-15:])
+        raise Failure(f"dockerd does not come up; the end of {log}:\n{tail}")
 
 
 def _ours() -> int | None:
-    """Returns the id of the dockerd that we started, if it still runs."""
+    """Return the id of the dockerd that we started, if it still runs."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         pid = int(PID.read_text())
         return pid if _alive(pid) else None

@@ -1,19 +1,20 @@
-"""The virtual environment .venv, made of requirements.lock: `python -m dev.venv`."""
+"""The virtual environment .venv, made of requirements.lock: `python -m tools.venv`."""
 
 import shutil
 import sys
 
-from dev import cache, command
-from dev.say import program, step
+from tools import ROOT
+from tools.offline_cluster import cache, command
+from tools.offline_cluster.say import program, step
 
-VENV = cache.ROOT / ".venv"
-LOCK = cache.ROOT / "requirements.lock"
+VENV = ROOT / ".venv"
+LOCK = ROOT / "requirements.lock"
 STAMP = VENV / ".made-of"
 
 
 def main() -> None:
-    """Makes .venv, or brings it up to the lock file; nothing to do takes no time."""
-    key = cache.digest(LOCK, cache.ROOT / "pyproject.toml", sys.version)
+    """Make .venv, or brings it up to the lock file; nothing to do takes no time."""
+    key = cache.digest(LOCK, ROOT / "pyproject.toml", sys.version)
     with cache.lock("venv"):
         if STAMP.is_file() and STAMP.read_text() == key:
             return
@@ -30,7 +31,7 @@ def _make() -> None:
         command.run(sys.executable, "-m", "venv", VENV)
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     command.run(*pip, "--require-hashes", "--requirement", LOCK)
-    command.run(*pip, "--no-deps", "--editable", cache.ROOT)
+    command.run(*pip, "--no-deps", "--editable", ROOT)
 
 
 if __name__ == "__main__":

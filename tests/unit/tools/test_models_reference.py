@@ -1,13 +1,12 @@
 """The page about models is what its parts and the code say."""
 
-from dev import models_reference
-
 from espha.windows.types import WINDOWS
+from tools import models_reference
 
 
 def test_the_page_is_up_to_date() -> None:
     written = models_reference.PAGE.read_text(encoding="utf-8")
-    assert written == models_reference.page(), "run python -m dev.models_reference"
+    assert written == models_reference.page(), "run python -m tools.models_reference"
 
 
 def test_it_has_every_window_and_one_title() -> None:

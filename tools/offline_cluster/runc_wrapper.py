@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -IS
-"""Runs runc without what this machine cannot give: CAP_SYS_RESOURCE and raised limits.
+"""Run runc without what this machine cannot give: CAP_SYS_RESOURCE and raised limits.
 
 Where the capability bounding set lacks CAP_SYS_RESOURCE, every privileged container fails at its
 start, because Docker asks for all capabilities. Docker is told to call this program instead of
@@ -16,7 +16,7 @@ CAPABILITY = "CAP_SYS_RESOURCE"
 
 
 def without_capability(process: dict[str, Any]) -> dict[str, Any]:
-    """Returns an OCI process without the capability and without resource limits."""
+    """Return an OCI process without the capability and without resource limits."""
     sets = process.get("capabilities") or {}
     kept = {name: [cap for cap in caps if cap != CAPABILITY] for name, caps in sets.items()}
     rest = {key: value for key, value in process.items() if key != "rlimits"}
@@ -24,7 +24,7 @@ def without_capability(process: dict[str, Any]) -> dict[str, Any]:
 
 
 def described(arguments: list[str]) -> Path | None:
-    """Returns the file in which runc's arguments describe a process, if they name one."""
+    """Return the file in which runc's arguments describe a process, if they name one."""
     names = ("--bundle", "-b", "--process", "-p")
     for place, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
@@ -35,7 +35,7 @@ def described(arguments: list[str]) -> Path | None:
 
 
 def main() -> None:
-    """Rewrites the description, then becomes runc."""
+    """Rewrite the description, then becomes runc."""
     arguments = sys.argv[1:]
     path = described(arguments)
     if path is not None and {"create", "run", "exec"} & set(arguments):

@@ -1,4 +1,4 @@
-"""The images of the project, built and loaded into the cluster: `python -m dev.images [NAME …]`.
+"""The images of the project, built and loaded into the cluster: `python -m tools.images [NAME …]`.
 
 Wheels and jars are resolved on the host, which knows its registries and certificates, and
 copied in; inside a build only Debian's packages are fetched.
@@ -10,10 +10,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from dev import base, cache, command, docker, golang, jars, node, tools
-from dev.say import Failure, line, program, step
+from tools import ROOT, jars
+from tools.offline_cluster import base, cache, clients, command, docker, golang, node
+from tools.offline_cluster.say import Failure, line, program, step
 
-IMAGES = cache.ROOT / "images"
+IMAGES = ROOT / "images"
 SERVERS = ("kafka", "zookeeper")
 APPLICATIONS = {"engine": ["engine/espha"], "operator": ["engine/espha", "operator/espha_operator"]}
 NAMES = (*APPLICATIONS, *SERVERS)
@@ -24,17 +25,17 @@ LOADED = "/kind/espha-images"
 
 
 def version() -> str:
-    """Returns the project's version, which is the images' tag."""
+    """Return the project's version, which is the images' tag."""
     return str(_project()["version"])
 
 
 def tag(name: str) -> str:
-    """Returns the full name of one of the project's images."""
+    """Return the full name of one of the project's images."""
     return f"espha/{name}:{version()}"
 
 
 def build(name: str) -> str:
-    """Builds one image, unless one of the same ingredients is there, and returns its tag."""
+    """Build one image, unless one of the same ingredients is there, and returns its tag."""
     if name in SERVERS:
         _build_server(name)
     elif name in APPLICATIONS:
@@ -45,23 +46,23 @@ def build(name: str) -> str:
 
 
 def load(names: list[str]) -> None:
-    """Loads images into the cluster's node, without those it has already."""
+    """Load images into the cluster's node, without those it has already."""
     wanted = {name: docker.image_id(tag(name)) for name in names}
     missing = [name for name, image in wanted.items() if _loaded(name) != image]
     if not missing:
         return
     with step(f"loading {', '.join(missing)} into the cluster"):
         tags = [tag(name) for name in missing]
-        command.run(node.kind(), "load", "docker-image", "--name", tools.CLUSTER, *tags)
+        command.run(node.kind(), "load", "docker-image", "--name", clients.CLUSTER, *tags)
     for name in missing:
         write = f'mkdir -p {LOADED} && cat > "{LOADED}/$0"'
-        inside = ("docker", "exec", "-i", tools.NODE, "sh", "-c", write, name)
+        inside = ("docker", "exec", "-i", clients.NODE, "sh", "-c", write, name)
         command.run(*inside, stdin=wanted[name])
 
 
 def _loaded(name: str) -> str | None:
-    """Returns the id of the image that was loaded into this node under a name, if one was."""
-    return command.answer("docker", "exec", tools.NODE, "cat", f"{LOADED}/{name}")
+    """Return the id of the image that was loaded into this node under a name, if one was."""
+    return command.answer("docker", "exec", clients.NODE, "cat", f"{LOADED}/{name}")
 
 
 def _build_server(name: str) -> None:
@@ -78,12 +79,12 @@ def _build_server(name: str) -> None:
 
 
 def _dependencies(name: str) -> str:
-    """Builds the image below an application, of wheels and jars, and returns its tag."""
+    """Build the image below an application, of wheels and jars, and returns its tag."""
     folder, below = IMAGES / "python", base.image()
     libraries = jars.directory(name) if name in jars.PROFILES else None
     arguments = {"BASE_IMAGE": below, "JRE_PACKAGE": JRE_PACKAGE if libraries else ""}
     stamps = [libraries / jars.STAMP] if libraries else []
-    wheels = (repr(_wanted(name)), cache.ROOT / "requirements.lock", PYTHON)
+    wheels = (repr(_wanted(name)), ROOT / "requirements.lock", PYTHON)
     label = cache.digest(folder, *wheels, *stamps, *arguments.values(), docker.image_id(below))
     result = f"espha/{name}-dependencies:{label}"
     if docker.has(result, label):
@@ -99,20 +100,20 @@ def _dependencies(name: str) -> str:
 
 
 def _wanted(name: str) -> list[str]:
-    """Returns the requirements of an application: the project's own and its extra's."""
+    """Return the requirements of an application: the project's own and its extra's."""
     project = _project()
     return [*project["dependencies"], *project["optional-dependencies"][name]]
 
 
 def _install_wheels(name: str, target: Path) -> None:
-    """Installs the locked packages of one extra, for the image's Python, into a directory."""
+    """Install the locked packages of one extra, for the image's Python, into a directory."""
     uv = Path(sys.prefix) / "bin" / "uv"
     subset = target.parent / "requirements.txt"
     # a company's own certificates are in the system's store
     options = ("--python-version", PYTHON, "--quiet", "--system-certs")
     command.run(
-        uv, "pip", "compile", cache.ROOT / "pyproject.toml", "--extra", name, *options,
-        "--constraint", cache.ROOT / "requirements.lock", "--generate-hashes",
+        uv, "pip", "compile", ROOT / "pyproject.toml", "--extra", name, *options,
+        "--constraint", ROOT / "requirements.lock", "--generate-hashes",
         "--no-emit-index-url", "--no-header", "--output-file", subset,
     )  # fmt: skip
     machine = {"amd64": "x86_64", "arm64": "aarch64"}[golang.architecture()]
@@ -125,7 +126,7 @@ def _install_wheels(name: str, target: Path) -> None:
 
 def _build_application(name: str, dependencies: str) -> None:
     folder = IMAGES / name
-    sources = [cache.ROOT / source for source in APPLICATIONS[name]]
+    sources = [ROOT / source for source in APPLICATIONS[name]]
     label = cache.digest(folder, *sources, dependencies, version())
     if docker.has(tag(name), label):
         return
@@ -139,7 +140,7 @@ def _build_application(name: str, dependencies: str) -> None:
 
 
 def _write_metadata(path: Path) -> None:
-    """Writes what an installer would: the package's name and version, and its command."""
+    """Write what an installer would: the package's name and version, and its command."""
     information = path / "packages" / f"espha-{version()}.dist-info"
     information.mkdir()
     text = f"Metadata-Version: 2.1\nName: espha\nVersion: {version()}\n"
@@ -154,19 +155,19 @@ def _write_metadata(path: Path) -> None:
 
 
 def _project() -> dict[str, Any]:
-    content = tomllib.loads((cache.ROOT / "pyproject.toml").read_text())
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project: dict[str, Any] = content["project"]
     return project
 
 
 def main() -> None:
-    """Builds the images that are named, or all; loads them if the cluster is there."""
+    """Build the images that are named, or all; loads them if the cluster is there."""
     names = sys.argv[1:] or list(NAMES)
     docker.ensure()
     with cache.lock("images"):
         for name in names:
             build(name)
-        if command.works("docker", "exec", tools.NODE, "true"):
+        if command.works("docker", "exec", clients.NODE, "true"):
             load(names)
     line(f"images ready: {', '.join(tag(name) for name in names)}")
 

@@ -1,15 +1,16 @@
-"""The jars of Kafka, ZooKeeper and the engine, resolved once: `python -m dev.jars [profile …]`."""
+"""The jars of Kafka, ZooKeeper and the engine, resolved once: `python -m tools.jars [NAME …]`."""
 
 import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from dev import cache, command, debian
-from dev.say import Failure, program, step
+from tools import ROOT
+from tools.offline_cluster import cache, command, debian
+from tools.offline_cluster.say import Failure, program, step
 
-POM = cache.ROOT / "images" / "jars" / "pom.xml"
-JAVA = cache.ROOT / "engine" / "java"
+POM = ROOT / "images" / "jars" / "pom.xml"
+JAVA = ROOT / "engine" / "java"
 PROFILES = ("kafka", "zookeeper", "engine")
 STAMP = ".pom-digest"
 JAR_DATE = "2026-01-01T00:00:00Z"
@@ -17,7 +18,7 @@ JAR_DATE = "2026-01-01T00:00:00Z"
 
 
 def directory(profile: str) -> Path:
-    """Returns the directory of a profile's jars, and has Maven fill it where the pom is new.
+    """Return the directory of a profile's jars, and has Maven fill it where the pom is new.
 
     Raises:
         Failure: no such profile, or Maven cannot resolve it.
@@ -49,7 +50,7 @@ def _resolve(profile: str, key: str, target: Path) -> None:
 
 
 def archive() -> Path:
-    """Returns the archive of the JVM's classes beside the engine's jars; makes it if need be."""
+    """Return the archive of the JVM's classes beside the engine's jars; makes it if need be."""
     libraries = directory("engine")
     target = libraries.parent / "espha.jsa"
     stamp = target.with_suffix(".digest")
@@ -67,7 +68,7 @@ def archive() -> Path:
 
 
 def _spark() -> Path:
-    """Returns the directory of the virtual environment's Spark."""
+    """Return the directory of the virtual environment's Spark."""
     found = find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
         raise Failure("there is no pyspark beside this Python; run this by make")
@@ -75,7 +76,7 @@ def _spark() -> Path:
 
 
 def _compile(jar: Path, classes: Path) -> None:
-    """Compiles our own few classes against the virtual environment's Spark and Kafka's client."""
+    """Compile our own few classes against the virtual environment's Spark and Kafka's client."""
     debian.need("javac", "openjdk-17-jdk-headless")
     sources = sorted(JAVA.rglob("*.java"))
     libraries = f"{_spark()}/jars/*:{jar.parent}/*"
@@ -85,7 +86,7 @@ def _compile(jar: Path, classes: Path) -> None:
 
 
 def main() -> None:
-    """Resolves the profiles that are named, or all of them."""
+    """Resolve the profiles that are named, or all of them."""
     for profile in sys.argv[1:] or PROFILES:
         print(directory(profile))
     if not sys.argv[1:]:

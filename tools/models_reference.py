@@ -1,7 +1,7 @@
 """Assembles docs/models.md: pages from docs/models.d/, and tables made from the code.
 
-python -m dev.models_reference          write it
-python -m dev.models_reference --check  exit 1 when it is not up to date
+python -m tools.models_reference          write it
+python -m tools.models_reference --check  exit 1 when it is not up to date
 """
 
 import sys
@@ -170,7 +170,7 @@ def main() -> int:
         return 0
     if PAGE.read_text(encoding="utf-8") == page():
         return 0
-    sys.stderr.write("docs/models.md is not up to date: run python -m dev.models_reference\n")
+    sys.stderr.write("docs/models.md is not up to date: run python -m tools.models_reference\n")
     return 1
 
 

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from dev import cluster, command, docker, golang, images, node, runc_wrapper
-from dev.say import Failure
+
+from tools import images
+from tools.offline_cluster import cluster, command, docker, golang, node, runc_wrapper
+from tools.offline_cluster.say import Failure
 
 
 @pytest.mark.parametrize(

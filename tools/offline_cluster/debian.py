@@ -2,17 +2,17 @@
 
 import os
 
-from dev import command
-from dev.say import Failure, step
+from tools.offline_cluster import command
+from tools.offline_cluster.say import Failure, step
 
 
 def is_root() -> bool:
-    """Says whether this process may install packages and start daemons."""
+    """Say whether this process may install packages and start daemons."""
     return os.geteuid() == 0
 
 
 def need(program: str, *packages: str) -> None:
-    """Makes sure that a program is there, by installing its packages if need be.
+    """Make sure that a program is there, by installing its packages if need be.
 
     Raises:
         Failure: it is missing and this user or this system cannot install it.
@@ -34,7 +34,7 @@ def need(program: str, *packages: str) -> None:
 
 
 def install(*packages: str) -> None:
-    """Installs packages without questions and without what they only recommend."""
+    """Install packages without questions and without what they only recommend."""
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     command.run("apt-get", "update", "-qq", env=quiet)
     options = ("-y", "-qq", "--no-install-recommends")

@@ -2,18 +2,17 @@
 
 import re
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from dev import base, cache, command, docker, golang
-from dev.say import Failure, step
+from tools.offline_cluster import base, cache, clients, command, docker, golang, wait
+from tools.offline_cluster.say import Failure, line, step
 
 KUBERNETES = "v1.34.4"
 KIND = "v0.33.0"
 PROVISIONER = "v0.0.30"
 PUBLISHED = "kindest/node:v1.34.0"
-RECIPE = cache.ROOT / "dev" / "node"
+OLDEST_KIND = (0, 30)  # the first one made for the published node
+RECIPE = Path(__file__).with_name("node")
 # raise it when the steps below come to make another image of the same ingredients
 STEPS = "1"
 PRELOAD = "espha-preload"
@@ -21,41 +20,54 @@ CONTAINERD_SECONDS = 60
 
 
 def recipe() -> str:
-    """Returns the digest of all that the node image is made of, in seconds and offline."""
+    """Return the digest of all that the node image is made of, in seconds and offline."""
     return cache.digest(
         RECIPE, golang.SOURCES, STEPS, KUBERNETES, KIND, PROVISIONER, golang.architecture()
     )
 
 
 def built_name() -> str:
-    """Returns the name of the node image that is built here; it tells the recipe."""
+    """Return the name of the node image that is built here; it tells the recipe."""
     return f"espha/node:{KUBERNETES}-{recipe()}"
 
 
 def image() -> str:
-    """Returns the name of a node image that Docker has: pulled if possible, else built."""
+    """Return the name of a node image that Docker has: here already, else pulled, else built."""
     built = built_name()
     if docker.has(built):
         return built
     if docker.pulled(PUBLISHED):
         return PUBLISHED
+    line(f"Docker cannot pull {PUBLISHED}: building the node offline takes about half an hour")
     with step("making the Kubernetes node image"):
         _build(built)
     return built
 
 
 def is_built(image_name: str) -> bool:
-    """Says whether a node image is one of ours, which brings its own CNI."""
+    """Say whether a node image is one of ours, which brings its own CNI."""
     return image_name.startswith("espha/node:")
 
 
 def kind() -> Path:
-    """Returns the kind command, built from its module."""
+    """Return the kind command: the machine's own for the published node, else one built here.
+
+    A node built here carries files of kind's version KIND, so only that version runs it.
+    """
+    own = clients.own("kind")
+    if own and not docker.has(built_name()) and suits(command.answer(own, "version") or ""):
+        return own
     return golang.install("kind", "sigs.k8s.io/kind", KIND)
 
 
+def suits(version: str) -> bool:
+    """Say whether the answer of `kind version` names a kind that runs the published node."""
+    match = re.search(r"\bv(\d+)\.(\d+)", version)
+    return match is not None and (int(match[1]), int(match[2])) >= OLDEST_KIND
+
+
 def image_names(kubeadm: Path) -> dict[str, list[str]]:
-    """Returns the names under which kubeadm looks for each component's image.
+    """Return the names under which kubeadm looks for each component's image.
 
     kubeadm itself is asked, so that no version and no registry is written down twice.
     """
@@ -64,7 +76,7 @@ def image_names(kubeadm: Path) -> dict[str, list[str]]:
 
 
 def sorted_names(images: list[str]) -> dict[str, list[str]]:
-    """Sorts full image names by the component that serves them: kube, etcd, coredns, pause."""
+    """Sort full image names by the component that serves them: kube, etcd, coredns, pause."""
     sorts: dict[str, list[str]] = {"kube": [], "etcd": [], "coredns": [], "pause": []}
     for name in images:
         short = name.rpartition("/")[2].partition(":")[0]
@@ -80,7 +92,7 @@ def sorted_names(images: list[str]) -> dict[str, list[str]]:
 def _build(tag: str) -> None:
     programs = _programs()
     files = golang.module("sigs.k8s.io/kind", KIND) / "images" / "base" / "files"
-    base_image = base.image()
+    base_image = base.image(pull=False)  # we are here because nothing can be pulled
     with cache.scratch() as path:
         bare = f"espha/node-without-images:{KUBERNETES}"
         with step("installing the node's packages"):
@@ -96,7 +108,7 @@ def _build(tag: str) -> None:
 
 
 def _remove_older(tag: str) -> None:
-    """Removes node images of earlier recipes; Docker keeps the one that a cluster runs on."""
+    """Remove node images of earlier recipes; Docker keeps the one that a cluster runs on."""
     listed = command.answer("docker", "images", "--format", "{{.Repository}}:{{.Tag}}") or ""
     for name in listed.split():
         if is_built(name) and name != tag:
@@ -130,7 +142,7 @@ def _node_context(path: Path, files: Path, kube: Path) -> None:
 def _component_images(
     path: Path, files: Path, programs: dict[str, Path], base_image: str
 ) -> list[str]:
-    """Builds one image a component under every name it is looked for; returns all names."""
+    """Build one image a component under every name it is looked for; returns all names."""
     kubeadm = path / "kubeadm"
     kubeadm.symlink_to(programs["kube"])
     names = image_names(kubeadm)
@@ -163,14 +175,15 @@ def _component_context(component: str, context: Path, program: Path, base_image:
 
 
 def _preload(bare: str, archive: Path, tag: str) -> None:
-    """Puts the images of an archive into a node image's containerd and commits that as `tag`."""
+    """Put the images of an archive into a node image's containerd and commits that as `tag`."""
     command.answer("docker", "rm", "-f", PRELOAD)
     mount = f"{archive.parent}:/mnt:ro"
     start = ("--privileged", "--entrypoint", "/usr/bin/containerd")
     command.run("docker", "run", "-d", "--name", PRELOAD, "-v", mount, *start, bare)
     try:
         ctr = ("docker", "exec", PRELOAD, "ctr", "-n", "k8s.io")
-        _await(lambda: command.works(*ctr, "version"))
+        if not wait.until(lambda: command.works(*ctr, "version"), CONTAINERD_SECONDS):
+            raise Failure(f"containerd in {PRELOAD} does not answer; see `docker logs {PRELOAD}`")
         command.run(*ctr, "images", "import", "--no-unpack", f"/mnt/{archive.name}")
         # containerd must close its database; the image's own stop signal is for systemd
         command.run("docker", "kill", "-s", "SIGTERM", PRELOAD)
@@ -180,11 +193,3 @@ def _preload(bare: str, archive: Path, tag: str) -> None:
         command.run("docker", "commit", *options, PRELOAD, tag)
     finally:
         command.answer("docker", "rm", "-f", PRELOAD)
-
-
-def _await(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + CONTAINERD_SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            raise Failure(f"containerd in {PRELOAD} does not answer; see `docker logs {PRELOAD}`")
-        time.sleep(0.3)

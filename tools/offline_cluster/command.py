@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dev.say import Failure
+from tools.offline_cluster.say import Failure
 
 TAIL_LINES = 30
 Argument = str | Path
@@ -19,7 +19,7 @@ def run(
     stdin: str | None = None,
     timeout: float | None = None,
 ) -> str:
-    """Runs a program to its end and returns what it printed, both streams together.
+    """Run a program to its end and returns what it printed, both streams together.
 
     Args:
         command: program and arguments.
@@ -56,7 +56,7 @@ def run(
 
 
 def answer(*command: Argument, timeout: float = 60) -> str | None:
-    """Returns the standard output of a question that may fail: then, or too late, None."""
+    """Return the standard output of a question that may fail: then, or too late, None."""
     try:
         done = subprocess.run(
             [str(part) for part in command],
@@ -74,16 +74,16 @@ def answer(*command: Argument, timeout: float = 60) -> str | None:
 
 
 def works(*command: Argument, timeout: float = 60) -> bool:
-    """Says whether a program is there and ends with code 0 in time."""
+    """Say whether a program is there and ends with code 0 in time."""
     return answer(*command, timeout=timeout) is not None
 
 
 def found(program: str) -> bool:
-    """Says whether a program is on the PATH."""
+    """Say whether a program is on the PATH."""
     return shutil.which(program) is not None
 
 
 def shown(command: Sequence[Argument]) -> str:
-    """Returns a command as a line for people, cut after 160 characters."""
+    """Return a command as a line for people, cut after 160 characters."""
     text = " ".join(str(part) for part in command)
     return text if len(text) <= 160 else text[:157] + "…"

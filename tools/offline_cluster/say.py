@@ -15,13 +15,13 @@ class Failure(Exception):  # noqa: N818  (it is not always an error: often somet
 
 
 def line(text: str) -> None:
-    """Prints one line with the seconds since the program began in front."""
+    """Print one line with the seconds since the program began in front."""
     print(f"[{time.monotonic() - _began:6.1f} s] {text}", flush=True)
 
 
 @contextlib.contextmanager
 def step(what: str) -> Iterator[None]:
-    """Announces `what`, says every half minute that it still goes on, and how long it took."""
+    """Announce `what`, says every half minute that it still goes on, and how long it took."""
     line(f"{what} …")
     began = time.monotonic()
     over = threading.Event()
@@ -41,7 +41,7 @@ def step(what: str) -> Iterator[None]:
 
 
 def program(main: Callable[[], None]) -> None:
-    """Runs `main` as a program: a failure is one sentence and exit code 1, never a traceback."""
+    """Run `main` as a program: a failure is one sentence and exit code 1, never a traceback."""
     try:
         main()
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""Go programs, built once: from this checkout's dev/go, or straight from a module."""
+"""Go programs, built once: from this folder's go/, or straight from a module."""
 
 import os
 import platform
@@ -7,17 +7,17 @@ import shutil
 import stat
 from pathlib import Path
 
-from dev import cache, command, debian
-from dev.say import Failure, step
+from tools.offline_cluster import cache, command, debian
+from tools.offline_cluster.say import Failure, step
 
 TOOLCHAIN = "1.26.8"
 OLDEST = (1, 24)
-SOURCES = cache.ROOT / "dev" / "go"
+SOURCES = Path(__file__).with_name("go")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def architecture() -> str:
-    """Returns this machine's architecture in the words of Go and Debian.
+    """Return this machine's architecture in the words of Go and Debian.
 
     Raises:
         Failure: neither amd64 nor arm64.
@@ -29,7 +29,7 @@ def architecture() -> str:
 
 
 def build(name: str, *, symbols: dict[str, str] | None = None) -> Path:
-    """Builds dev/go/<name> and returns the program's path; go.sum pins every dependency.
+    """Build go/<name> and returns the program's path; go.sum pins every dependency.
 
     Args:
         name: the folder's and the program's name.
@@ -47,7 +47,7 @@ def build(name: str, *, symbols: dict[str, str] | None = None) -> Path:
 
 
 def install(name: str, package: str, version: str) -> Path:
-    """Builds a program from a public module and returns its path."""
+    """Build a program from a public module and returns its path."""
 
     def compile_into(path: Path) -> None:
         with step(f"building {name} {version} with Go"):
@@ -59,7 +59,7 @@ def install(name: str, package: str, version: str) -> Path:
 
 
 def module(path: str, version: str) -> Path:
-    """Returns the directory of a module's files in Go's module cache."""
+    """Return the directory of a module's files in Go's module cache."""
     line = ("mod", "download", "-json", f"{path}@{version}")
     # outside every module, so that no go.mod of somebody's working directory is touched
     text = command.run(go(), *line, cwd=cache.directory(), env=_environment("-mod=mod"))
@@ -67,7 +67,7 @@ def module(path: str, version: str) -> Path:
 
 
 def go() -> Path:
-    """Returns a Go command that is new enough: the machine's own, or one fetched as a module."""
+    """Return a Go command that is new enough: the machine's own, or one fetched as a module."""
     own = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if own and is_new_enough(command.answer(own, "version") or ""):
         return Path(own)
@@ -75,13 +75,13 @@ def go() -> Path:
 
 
 def is_new_enough(version: str) -> bool:
-    """Says whether the answer of `go version` names a Go that can build everything here."""
+    """Say whether the answer of `go version` names a Go that can build everything here."""
     match = re.search(r"\bgo(\d+)\.(\d+)", version)
     return match is not None and (int(match[1]), int(match[2])) >= OLDEST
 
 
 def _fetched() -> Path:
-    """Fetches the toolchain as the module it is published as; any old Go can do that."""
+    """Fetch the toolchain as the module it is published as; any old Go can do that."""
 
     def fetch(path: Path) -> None:
         with step(f"fetching Go {TOOLCHAIN}"):
@@ -98,7 +98,7 @@ def _fetched() -> Path:
 
 
 def _make_usable(path: Path) -> None:
-    """Gives back what a module loses: write permission for us, the execute bit of programs."""
+    """Give back what a module loses: write permission for us, the execute bit of programs."""
     for place in [path, *path.rglob("*")]:
         inside = place.relative_to(path).as_posix()
         program = place.is_file() and inside.startswith(("bin/", "pkg/tool/"))
@@ -107,7 +107,7 @@ def _make_usable(path: Path) -> None:
 
 
 def _field(text: str, field: str) -> str:
-    """Returns one field of the JSON that `go mod download -json` prints amid its messages."""
+    """Return one field of the JSON that `go mod download -json` prints amid its messages."""
     match = re.search(rf'"{field}": "([^"]+)"', text)
     if match is None:
         raise Failure(f"go mod download did not say where it put the module:\n{text}")

@@ -1,1 +1,0 @@
-"""The local cluster, the images and what else a checkout needs; standard library only."""

@@ -1,0 +1,99 @@
+"""The local Kubernetes cluster: up, and away again."""
+
+from tools.offline_cluster import cache, clients, command, docker, node, wait
+from tools.offline_cluster.say import Failure, line, step
+
+READY_SECONDS = 180
+
+
+def up() -> None:
+    """Return once the cluster answers; makes it, or starts it again, where it does not.
+
+    Raises:
+        Failure: it cannot be brought up, with the reason.
+    """
+    docker.ensure()
+    with cache.lock("cluster"):
+        if not _usable():
+            _create()
+        clients.place_kubectl()
+        clients.place("kind", node.kind())
+        clients.place_helm()
+    line(f'cluster "{clients.CLUSTER}" is ready; kubeconfig: {clients.kubeconfig()}')
+
+
+def delete() -> None:
+    """Delete the cluster, and stops Docker if it was we who started it."""
+    with cache.lock("cluster"):
+        if command.works("docker", "info"):
+            with step("deleting the cluster"):
+                command.run("docker", "rm", "-f", "-v", clients.NODE)
+        docker.stop()
+        clients.kubeconfig().unlink(missing_ok=True)
+
+
+def configuration(node_image: str) -> str:
+    """Return kind's configuration for a node image; ours brings its own CNI."""
+    network = "networking:\n  disableDefaultCNI: true\n" if node.is_built(node_image) else ""
+    return (
+        "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
+        f"{network}nodes:\n  - role: control-plane\n"
+    )
+
+
+def _usable() -> bool:
+    """Say whether there is a cluster of the right make, after starting it if it was stopped."""
+    template = "{{.State.Running}} {{.Config.Image}}"
+    found = command.answer("docker", "inspect", "-f", template, clients.NODE)
+    if found is None:
+        return False
+    running, image = found.split()
+    if image.partition("@")[0] not in (node.PUBLISHED, node.built_name()):
+        # what runs in it may matter to somebody; only a cluster that does not work is replaced
+        line("the cluster is of an older make; `make cluster-clean cluster` makes it anew")
+    if running != "true":
+        line("starting the cluster's node again")
+        command.run("docker", "start", clients.NODE)
+    if not clients.kubeconfig().exists():
+        _export_kubeconfig()
+    return _ready()
+
+
+def _ready() -> bool:
+    """Wait until the API server and the node are ready; the node's own kubectl asks."""
+    ask = ("docker", "exec", clients.NODE, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf")
+    state = (*ask, "get", "node", clients.NODE, "-o", _READY_CONDITION)
+
+    def ready() -> bool:
+        return (command.answer(*state, timeout=10) or "").strip() == "True"
+
+    if not wait.until(ready, READY_SECONDS, pause=0.5):
+        line(f"the cluster is not ready after {READY_SECONDS} s: it is made anew")
+        return False
+    # without names nothing in the cluster finds anything, and after a restart they come last
+    names = ("-n", "kube-system", "rollout", "status", "deployment/coredns")
+    return command.works(*ask, *names, "--timeout=120s", timeout=130)
+
+
+_READY_CONDITION = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+
+
+def _create() -> None:
+    image = node.image()
+    kind = node.kind()
+    with step(f'making the cluster "{clients.CLUSTER}"'):
+        command.answer("docker", "rm", "-f", "-v", clients.NODE)
+        with cache.scratch() as path:
+            file = path / "kind.yaml"
+            file.write_text(configuration(image))
+            command.run(
+                kind, "create", "cluster", "--name", clients.CLUSTER, "--image", image,
+                "--config", file, "--kubeconfig", clients.kubeconfig(), "--wait", "180s",
+            )  # fmt: skip
+        if not _ready():
+            raise Failure(f"the new cluster is not ready; see `docker logs {clients.NODE}`")
+
+
+def _export_kubeconfig() -> None:
+    options = ("--name", clients.CLUSTER, "--kubeconfig", clients.kubeconfig())
+    command.run(node.kind(), "export", "kubeconfig", *options)
