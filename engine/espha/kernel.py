@@ -63,7 +63,7 @@ class Kernel:
         self._sources = {
             path: self._nodes[path]
             for path, window in project.windows.items()
-            if window.kind == "source"
+            if window.type == "source"
         }
         self._timed = [
             (node, place, stage)

@@ -14,9 +14,15 @@ from espha.model.project import ConnectorGroup, Edge, Index, Project, Window
 from espha.model.tokens import substitute
 from espha.model.xml import IGNORED, attributes, boolean, children, parse
 from espha.windows.shared.retention_spec import read_retention
-from espha.windows.shared.spec import COMMON_ATTRIBUTES, COMMON_ELEMENTS, Feed, Reading
+from espha.windows.shared.spec import (
+    COMMON_ATTRIBUTES,
+    COMMON_ELEMENTS,
+    COMMON_REFUSED,
+    Feed,
+    Reading,
+)
 from espha.windows.shared.splitter_spec import read_splitter
-from espha.windows.types import WINDOWS
+from espha.windows.types import REFUSED_WINDOWS, WINDOWS
 
 _NAME = re.compile(r"(?! )[^/\x00-\x1f\x7f]{1,200}(?<! )")
 _SLOT = re.compile(r"-1|[0-9]{1,6}")
@@ -29,19 +35,6 @@ _PROJECT_ATTRIBUTES = frozenset(
 )
 _PROJECT_ELEMENTS = frozenset({"contqueries", "properties", "project-connectors"})
 _QUERY_ATTRIBUTES = frozenset({"name", "index", "trace", "timing-threshold"})
-_NOT_OURS = {
-    "train": "models are not trained here; compute with window-calculate, window-python or a score "
-    "that comes as data",
-    "score": "analytic stores are not run here",
-    "model-reader": "analytic stores are not run here",
-    "procedural": "DS2, MAS modules and C++ plugins are not run; use window-python or window-lua",
-    "object-tracker": "video and pictures are not processed here",
-    "textcontext": "SAS text analytics are not run here",
-    "textcategory": "SAS text analytics are not run here",
-    "textsentiment": "SAS text analytics are not run here",
-    "texttopic": "SAS text analytics are not run here",
-}
-"""Window types that will not be, and why."""
 MAX_EDGES = 5_000
 """Lists of sources and targets multiply, so a short text could make any number of edges."""
 
@@ -172,13 +165,14 @@ class _Reader:
             self._findings.refuse(element, "another window of this query has the same name")
             return
         self._elements[path] = element
-        kind = WINDOWS.get(_kind(element))
-        if kind is None:
-            self._findings.refuse(element, _why_not(_kind(element)))
+        window_type = WINDOWS.get(_type(element))
+        if window_type is None:
+            self._findings.refuse(element, _why_not(_type(element)))
             return
         self._indexes[path] = _index(element, inherited, self._findings)
-        attributes(element, COMMON_ATTRIBUTES | kind.attributes, self._findings)
-        list(children(element, COMMON_ELEMENTS | kind.elements, self._findings))
+        attributes(element, COMMON_ATTRIBUTES | window_type.attributes, self._findings)
+        known = COMMON_ELEMENTS | COMMON_REFUSED | window_type.elements | window_type.refused
+        list(children(element, known, self._findings))
 
     def _read_edge(self, element: etree._Element, query: str) -> None:
         attributes(element, _EDGE_ATTRIBUTES, self._findings)
@@ -216,7 +210,7 @@ class _Reader:
         if same in [(other.source, other.role, other.slot) for other in self._feeds[target]]:
             self._findings.refuse(element, f"the edge from {source} to {target} stands twice")
             return
-        if _kind(self._elements[target]) == "source":
+        if _type(self._elements[target]) == "source":
             self._findings.refuse(element, f"{target} is a source window; no edge leads into it")
             return
         self._check_role(element, edge)
@@ -233,32 +227,32 @@ class _Reader:
         return None
 
     def _check_role(self, element: etree._Element, edge: Edge) -> None:
-        kind = WINDOWS.get(_kind(self._elements[edge.target]))
-        if kind is None or edge.role == "data" or edge.role in kind.roles:
+        window_type = WINDOWS.get(_type(self._elements[edge.target]))
+        if window_type is None or edge.role == "data" or edge.role in window_type.roles:
             return
-        roles = ", ".join(sorted({"data", *kind.roles}))
-        reason = f"role {edge.role!r} means nothing to {edge.target}; there are {roles}"
+        roles = ", ".join(sorted({"data", *window_type.roles}))
+        reason = f"role {edge.role!r} of the edge into {edge.target} is not one of: {roles}"
         self._findings.refuse(element, reason)
 
     def _check_sources(self) -> None:
-        if not any(_kind(element) == "source" for element in self._elements.values()):
+        if not any(_type(element) == "source" for element in self._elements.values()):
             self._findings.refuse(self._project, "the project has no source window")
 
     def _check_inputs(self) -> None:
         for path, element in self._elements.items():
             count = len(self._feeds[path])
-            if _kind(element) not in WINDOWS:
+            if _type(element) not in WINDOWS:
                 continue
             if self._enough_inputs(path):
                 continue
             if count == 0:
                 self._findings.refuse(element, "no edge leads into this window")
             else:
-                least = WINDOWS[_kind(element)].inputs[0]
+                least = WINDOWS[_type(element)].inputs[0]
                 self._findings.refuse(element, f"{count} edges lead into it; it takes {least}")
 
     def _enough_inputs(self, path: str) -> bool:
-        least, most = WINDOWS[_kind(self._elements[path])].inputs
+        least, most = WINDOWS[_type(self._elements[path])].inputs
         count = len(self._feeds[path])
         return least <= count and (most is None or count <= most)
 
@@ -293,7 +287,7 @@ class _Reader:
 
     def _read_window(self, path: str, feeds: tuple[Feed, ...]) -> Window | None:
         element, findings = self._elements[path], self._findings
-        kind = WINDOWS[_kind(element)]
+        window_type = WINDOWS[_type(element)]
         common = {
             "name": element.get("name", ""),
             "query": path.split("/", maxsplit=1)[0],
@@ -301,13 +295,13 @@ class _Reader:
             "index": self._indexes[path],
             "collapse_updates": boolean(element, "collapse-updates", findings),
             "insert_only_output": boolean(element, "output-insert-only", findings),
-            "connectors": read_connectors(element, kind.name, findings),
+            "connectors": read_connectors(element, window_type.name, findings),
         }
-        window = kind.read(Reading(element, common, feeds, findings))
+        window = window_type.read(Reading(element, common, feeds, findings))
         if window is None:
             return None
         retention = read_retention(
-            element, window.fields, window.index, findings, why_not=kind.no_retention
+            element, window.fields, window.index, findings, why_not=window_type.no_retention
         )
         splitter = read_splitter(element, window, findings)
         return window.model_copy(update={"retention": retention, "splitter": splitter})
@@ -338,12 +332,12 @@ class _Reader:
             self._findings.refuse(self._project, f"connector groups wait for each other: {shown}")
 
 
-def _why_not(kind: str) -> str:
-    if kind in _NOT_OURS:
-        return f"this window is not supported: {_NOT_OURS[kind]}"
+def _why_not(type_: str) -> str:
+    if type_ in REFUSED_WINDOWS:
+        return f"this window is not supported: {REFUSED_WINDOWS[type_]}"
     known = ", ".join(f"window-{name}" for name in WINDOWS)
-    return f"this window is not supported; there are {known}"
+    return f"this window is not one of: {known}"
 
 
-def _kind(element: etree._Element) -> str:
+def _type(element: etree._Element) -> str:
     return str(element.tag).removeprefix("window-")

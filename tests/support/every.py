@@ -1,23 +1,47 @@
-"""A project with every window type."""
+"""A project with every window type, assembled from the example of each."""
 
-from pathlib import Path
+from collections.abc import Collection
+from functools import cache
+from importlib.resources import files
 
 from lxml import etree
 
-from support.models import SUB
+from espha.windows.types import WINDOWS
+from support.models import SUB, xml
 
-PATH = Path(__file__).with_name("every-window.xml")
-TEXT = PATH.read_text(encoding="utf-8")
+_PARSER = etree.XMLParser(strip_cdata=False)
+_LIMIT = '<properties><property name="LIMIT">2</property></properties>'
 
 
-def kinds_used() -> set[str]:
-    """Names of the window types in the project."""
-    tree = etree.fromstring(TEXT.encode())
-    return {str(element.tag).removeprefix("window-") for element in tree.iterfind(".//windows/*")}
+@cache
+def example(name: str) -> etree._Element:
+    """Return the example of a window type.
+
+    Its `<windows>` are fed, by its `<edges>`, from those of other examples; most of them from `ev`,
+    a source of the example of `source`.
+    """
+    return etree.fromstring((files(WINDOWS[name].package) / "example.xml").read_bytes(), _PARSER)
+
+
+def project(without: Collection[str] = ()) -> str:
+    """Return the project, without some window types that feed no others."""
+    examples = [example(name) for name in WINDOWS if name not in without]
+    windows, edges = (
+        "".join(
+            etree.tostring(part, encoding="unicode")
+            for one in examples
+            for part in one.iterfind(f"{block}/*")
+        )
+        for block in ("windows", "edges")
+    )
+    return xml(windows, edges, index="pi_HASH", before=_LIMIT)
+
+
+TEXT = project()
 
 
 def published() -> str:
-    """Return the project with a Kafka topic for what leaves each window that is no source."""
+    """Return the project with a Kafka topic for what leaves each window but the sources."""
     tree = etree.fromstring(TEXT.encode())
     for window in tree.iterfind(".//windows/*"):
         if isinstance(window.tag, str) and window.tag != "window-source":

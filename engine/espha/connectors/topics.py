@@ -48,7 +48,7 @@ def topic_plan(project: Project, prefix: str = "", deployment: str = "default/es
     inputs, outputs = {}, {}
     for path, window in project.windows.items():
         pub, sub = window.kafka("pub"), window.kafka("sub")
-        if window.kind == "source":
+        if window.type == "source":
             inputs[path] = _topic(project, window, start, "I", None if prefix else pub)
         if sub is not None:
             outputs[path] = _topic(project, window, start, "O", None if prefix else sub)
@@ -131,4 +131,4 @@ _TYPES = frozenset({"csv", "json", "binary"})
 def _refusal(project: Project, window: Window | None, reason: str) -> ModelError:
     if window is None:
         return ModelError([Problem(1, "project", project.name, reason)])
-    return ModelError([Problem(window.line, f"window-{window.kind}", window.name, reason)])
+    return ModelError([Problem(window.line, f"window-{window.type}", window.name, reason)])

@@ -103,7 +103,7 @@ class Window(Part):
     """What all windows have.
 
     Attributes:
-        kind: the word after `window-` in the XML.
+        type: the word after `window-` in the XML.
         path: "query/window".
         index: how rows are kept; only pi_EMPTY keeps none.
         collapse_updates: an update leaves as one U instead of U and D.
@@ -112,7 +112,7 @@ class Window(Part):
         splitter: to which slot an event goes; None: there are no slots.
     """
 
-    kind: str
+    type: str
     name: str
     query: str
     line: int

@@ -122,7 +122,7 @@ def check(model: Path, settings: Sequence[str], out: Say, err: Say) -> int:
         return REFUSED
     for path, window in project.windows.items():
         fields = ", ".join(f"{f.name}{'*' if f.key else ''}:{f.type}" for f in window.fields)
-        out(f"{path}  {window.kind}  {window.index}  {fields}")
+        out(f"{path}  {window.type}  {window.index}  {fields}")
     return DONE
 
 

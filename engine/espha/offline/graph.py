@@ -1,12 +1,14 @@
 """A picture of a model: its windows as boxes, its edges as arrows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from lxml import etree
 
 from espha.model import Edge, Project, Window
 from espha.offline.layout import Drawing, layout
+from espha.windows.shared.spec import Family
+from espha.windows.types import WINDOWS
 
 _SVG = "http://www.w3.org/2000/svg"
 _LETTER = 7.0
@@ -16,26 +18,17 @@ _MARGIN = 24.0
 _MOST_FIELDS = 4
 _LONGEST = 44
 
-_COLOURS: Final = {
-    "source": "#cfe8cf",
-    "filter": "#fde7c4",
-    "compute": "#d6e4f7",
-    "functional": "#d6e4f7",
-    "transpose": "#d6e4f7",
-    "lua": "#d6e4f7",
-    "python": "#d6e4f7",
-    "copy": "#ececec",
-    "counter": "#ececec",
-    "remove-state": "#ececec",
-    "union": "#e5dbf3",
-    "join": "#e5dbf3",
-    "aggregate": "#f7d9d9",
-    "calculate": "#f7d9d9",
-    "pattern": "#f7e3ef",
-    "geofence": "#d3eeee",
-    "notification": "#f5f0c0",
+COLOURS: Final[Mapping[Family, str]] = {
+    "entry": "#cfe8cf",
+    "choice": "#fde7c4",
+    "computation": "#d6e4f7",
+    "rows": "#ececec",
+    "merging": "#e5dbf3",
+    "statistics": "#f7d9d9",
+    "patterns": "#f7e3ef",
+    "places": "#d3eeee",
+    "messages": "#f5f0c0",
 }
-"""By kind: entry, choice, computation, rows, merging, statistics, patterns, places, messages."""
 
 
 def svg(project: Project) -> bytes:
@@ -55,7 +48,7 @@ def _label(window: Window, project: Project) -> list[str]:
     """Return the lines of a window's box."""
     queries = {other.query for other in project.windows.values()}
     kept = window.index if window.stateful else "stateless"
-    lines = [window.name if len(queries) == 1 else window.path, f"{window.kind}, {kept}"]
+    lines = [window.name if len(queries) == 1 else window.path, f"{window.type}, {kept}"]
     keys = [field for field in window.fields if field.key]
     others = [field for field in window.fields if not field.key]
     shown = [f"{field.name}*: {field.type}" for field in keys[:_MOST_FIELDS]]
@@ -129,13 +122,13 @@ def _draw_window(
     box = drawing.boxes[window.path]
     left = box.x - box.width / 2
     group = _add(root, "g")
-    _add(group, "title").text = f"{window.path} ({window.kind}, line {window.line})"
+    _add(group, "title").text = f"{window.path} ({window.type}, line {window.line})"
     _add(
         group,
         "rect",
         {"x": f"{left:.1f}", "y": f"{box.y:.1f}", "width": f"{box.width:.1f}",
          "height": f"{box.height:.1f}", "rx": "6", "stroke": "#555555",
-         "fill": _COLOURS.get(window.kind, "#ffffff")},
+         "fill": COLOURS[WINDOWS[window.type].family]},
     )  # fmt: skip
     for number, line in enumerate(lines):
         place = {"x": f"{left + _PAD:.1f}", "y": f"{box.y + _PAD + (number + 0.75) * _LINE:.1f}"}

@@ -57,7 +57,7 @@ def read_input(text: str, project: Project) -> InputOption:
         UsageError: no such source window, no such option, or a value that it cannot have.
     """
     window, rest = _window_and_rest(text, "--input", project)
-    if project.windows[window].kind != "source":
+    if project.windows[window].type != "source":
         raise UsageError(f"--input {text!r}: {window} is no source window")
     file, *words = rest.split(",")
     default = "json" if file.lower().endswith((".json", ".jsonl")) else "csv"

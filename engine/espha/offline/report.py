@@ -90,8 +90,8 @@ def _table(project: Project, runner: Runner) -> Table:
         files = [f"{sink.goal} ({sink.written:,})" for sink in runner.sinks if sink.window == path]
         table.add_row(
             escape(path),
-            window.kind,
-            f"{entered[path]:,}" if window.kind == "source" else "",
+            window.type,
+            f"{entered[path]:,}" if window.type == "source" else "",
             f"{tally.left[path]:,}" if path in runner.engine.shown else "",
             f"{tally.refused[path]:,}" if tally.refused[path] else "",
             escape(", ".join(files)),

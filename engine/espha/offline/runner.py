@@ -230,7 +230,7 @@ class Runner:
 
 def _behind_counters(project: Project) -> frozenset[str]:
     """Paths of the counters and of all windows behind them."""
-    found = {path for path, window in project.windows.items() if window.kind == "counter"}
+    found = {path for path, window in project.windows.items() if window.type == "counter"}
     waiting = list(found)
     while waiting:
         for edge in project.edges_from(waiting.pop()):

@@ -71,7 +71,7 @@ class SparkEngine:
         self.shown = published
         text = deployed_copy(xml, tokens, published)
         self._project: Project = read_project(text)
-        sources = [path for path, one in self._project.windows.items() if one.kind == "source"]
+        sources = [path for path, one in self._project.windows.items() if one.type == "source"]
         with _stderr_in_a_file():
             self._session = open_session("local[1]", jars)
         self._job = _exact_job()(self._session, text, self._project, plan_of(sources, published))

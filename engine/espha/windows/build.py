@@ -6,6 +6,7 @@ from typing import cast
 
 from espha.model.project import Field, Window
 from espha.windows.shared.index import index_of
+from espha.windows.shared.spec import WindowType
 from espha.windows.shared.stage import Collapse, OnlyInserts, Stage
 from espha.windows.types import WINDOWS
 
@@ -23,8 +24,9 @@ def build_stages(window: Window, feeds: Feeds) -> list[Stage]:
         window: the window.
         feeds: schemas of the windows that feed it, in the order of the edges.
     """
-    stages = builder(window.kind)(window, feeds)
-    if window.stateful and not WINDOWS[window.kind].own_rows:
+    window_type = WINDOWS[window.type]
+    stages = _builder(window_type)(window, feeds)
+    if window.stateful and not window_type.own_rows:
         stages.append(index_of(window))
     if window.collapse_updates:
         stages.append(Collapse())
@@ -33,7 +35,6 @@ def build_stages(window: Window, feeds: Feeds) -> list[Stage]:
     return stages
 
 
-def builder(name: str) -> Builder:
-    """Return what makes the stages of a window type, by the word after `window-`."""
-    module = import_module(f"espha.windows.{name.replace('-', '_')}.stages")
-    return cast(Builder, module.stages)
+def _builder(window_type: WindowType) -> Builder:
+    """Return what makes the stages of a window type; its module is imported by the first call."""
+    return cast(Builder, import_module(f"{window_type.package}.stages").stages)

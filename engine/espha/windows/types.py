@@ -1,51 +1,65 @@
-"""The window types: the one list of them.
+"""The window types: the one list of them, and of those that are refused.
 
-A window type is a folder: `spec.py` reads its XML, `stages.py` runs it. A spec never imports
-stages, so whoever only reads models (the operator, `espha check`) does not pull them in.
+A window type is a folder:
+
+- `spec.py` has `WINDOW`, which reads its XML; it never imports stages, so whoever only reads
+  models (the operator, `espha check`) does not pull them in.
+- `stages.py` has `stages`, which makes what runs it.
+- `docs.md` is its part of the reference.
+- `example.xml` is its part of the project with every window type, which tests run.
+
+Reader, kernel, graph, Python models, reference and tests follow from the list.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from importlib import import_module
+from typing import Final, cast
 
-from espha.windows.aggregate import spec as aggregate
-from espha.windows.calculate import spec as calculate
-from espha.windows.compute import spec as compute
-from espha.windows.copy import spec as copy
-from espha.windows.counter import spec as counter
-from espha.windows.filter import spec as filter
-from espha.windows.functional import spec as functional
-from espha.windows.geofence import spec as geofence
-from espha.windows.join import spec as join
-from espha.windows.lua import spec as lua
-from espha.windows.notification import spec as notification
-from espha.windows.pattern import spec as pattern
-from espha.windows.python import spec as python
-from espha.windows.remove_state import spec as remove_state
 from espha.windows.shared.spec import WindowType
-from espha.windows.source import spec as source
-from espha.windows.transpose import spec as transpose
-from espha.windows.union import spec as union
+
+_FOLDERS: Final = (
+    "source",
+    "filter",
+    "compute",
+    "copy",
+    "union",
+    "aggregate",
+    "join",
+    "functional",
+    "pattern",
+    "calculate",
+    "counter",
+    "remove_state",
+    "transpose",
+    "geofence",
+    "lua",
+    "python",
+    "notification",
+)
+"""In the order of the reference."""
+
+
+def _window_type(folder: str) -> WindowType:
+    return cast(WindowType, import_module(f"espha.windows.{folder}.spec").WINDOW)
+
 
 WINDOWS: Final[Mapping[str, WindowType]] = {
-    spec.WINDOW.name: spec.WINDOW
-    for spec in (
-        source,
-        filter,
-        compute,
-        copy,
-        functional,
-        calculate,
-        aggregate,
-        join,
-        union,
-        geofence,
-        lua,
-        python,
-        counter,
-        remove_state,
-        transpose,
-        notification,
-        pattern,
-    )
+    window_type.name: window_type for window_type in map(_window_type, _FOLDERS)
 }
 """By the word after `window-` in the XML."""
+
+_SCORING = "analytic stores are not run; use window-calculate, window-python or a score as data"
+_TEXTS = "SAS text analytics are not run"
+
+REFUSED_WINDOWS: Final[Mapping[str, str]] = {
+    "train": "models are not trained; use window-calculate, window-python or a score as data",
+    "score": _SCORING,
+    "model-reader": _SCORING,
+    "procedural": "DS2, MAS modules and C++ plug-ins are not run; use window-python or window-lua",
+    "object-tracker": "video and images are not processed",
+    "textcontext": _TEXTS,
+    "textcategory": _TEXTS,
+    "textsentiment": _TEXTS,
+    "texttopic": _TEXTS,
+}
+"""Window types of the language that are not supported, and why."""

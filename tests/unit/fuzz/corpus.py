@@ -1,28 +1,24 @@
 """What is mutated: the models of this repository, and lines of CSV for their sources."""
 
 import random
-import re
 
-from support.every import PATH
+from support.every import TEXT, project
 from support.models import ROOT
 
 _PLACES = ("manifests", "tests")
-_PYTHON = re.compile(r"\s*<window-python.*?</window-python>", re.DOTALL)
 
 
 def models() -> list[tuple[str, str]]:
     """Return (name, text) of every model of the repository, in one order."""
     found = {path for place in _PLACES for path in (ROOT / place).rglob("*.xml")}
     named = [(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in found]
-    return sorted(pair for pair in named if "<contquery" in pair[1])
+    models = [pair for pair in named if "<contquery" in pair[1]]
+    return sorted([*models, ("every window", TEXT)])
 
 
 def every_window(chance: random.Random) -> str:
     """Return the model with every window type; mostly without Python, which costs a process."""
-    text = PATH.read_text(encoding="utf-8")
-    if chance.random() < 0.1:
-        return text
-    return _PYTHON.sub("", text).replace(" lua python ", " lua ")
+    return TEXT if chance.random() < 0.1 else project(without={"python"})
 
 
 LINES = (

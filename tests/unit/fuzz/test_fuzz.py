@@ -67,7 +67,7 @@ def value(chance: random.Random, type_: str) -> object:
 def feed(project: Project, chance: random.Random) -> None:
     """Publish some events into a model that could be read; bad ones are refused."""
     kernel = Kernel(project, published=list(project.windows))
-    sources = [window for window in project.windows.values() if window.kind == "source"]
+    sources = [window for window in project.windows.values() if window.type == "source"]
     clock = 1_700_000_000_000
     for _ in range(6):
         window = chance.choice(sources)

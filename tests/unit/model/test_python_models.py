@@ -59,7 +59,7 @@ def test_every_call_makes_a_window_that_can_be_read() -> None:
     query.python("py", one, "id*:int64", "def create(d, c): return {'id': d['id']}")
     query.window("counter", "n", [one, table], count_interval="5 seconds")
     model = project.read()
-    kinds = {window.name: window.kind for window in model.windows.values()}
+    kinds = {window.name: window.type for window in model.windows.values()}
     assert kinds["n"] == "counter"
     assert len(kinds) == 11
     edges = [(edge.source, edge.role, edge.slot) for edge in model.edges_into("q/both")]

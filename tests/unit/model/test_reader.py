@@ -28,7 +28,7 @@ def test_the_sample_model() -> None:
     assert project.name == "HA_Project"
     assert list(project.windows) == ["cq/memory", "cq/sum20", "cq/outbound"]
     memory, sum20, outbound = project.windows.values()
-    assert [memory.kind, sum20.kind, outbound.kind] == ["source", "calculate", "functional"]
+    assert [memory.type, sum20.type, outbound.type] == ["source", "calculate", "functional"]
     assert memory.fields[0] == Field("index_esp", "int64", True)
     assert sum20.fields[-1] == Field("sum20", "double", False)
     assert not memory.stateful
@@ -148,8 +148,8 @@ def calculate(
         ('<!DOCTYPE project [<!ENTITY a "x">]><project name="p"/>', "DOCTYPE is not accepted"),
         ('<!DOCTYPE project SYSTEM "file:///etc/passwd"><project/>', "DOCTYPE is not accepted"),
         (xml(IN + "<window-none name='out'/>", EDGE), 'line 4: <window-none name="out">: this win'),
-        (xml(IN + "<window-train name='out'/>", EDGE), "models are not trained here"),
-        (xml(IN + "<window-procedural name='out'/>", EDGE), "DS2, MAS modules and C++ plugins"),
+        (xml(IN + "<window-train name='out'/>", EDGE), "models are not trained"),
+        (xml(IN + "<window-procedural name='out'/>", EDGE), "DS2, MAS modules and C++ plug-ins"),
         (xml(COPY), 'line 1: <project name="p">: the project has no source window'),
         (xml(IN + COPY), 'line 4: <window-copy name="out">: no edge leads into this window'),
         (xml(IN, '<edge source="in" target="x"/>'), "there is no window 'x' in query 'q'"),
@@ -158,7 +158,10 @@ def calculate(
         (xml(IN + COPY, EDGE + EDGE), "the edge from q/in to q/out stands twice"),
         (xml(IN + COPY, EDGE.replace("/>", ' slot="1"/>')), "takes slot 1 of it, but it has no"),
         (xml(IN + COPY, EDGE.replace("/>", ' slot="x"/>')), "slot 'x' is no slot"),
-        (xml(IN + COPY, EDGE.replace('/>', ' role="model"/>')), "role 'model' means nothing"),
+        (
+            xml(IN + COPY, EDGE.replace("/>", ' role="model"/>')),
+            "role 'model' of the edge into q/out is not one of: data",
+        ),
         (xml(IN + IN), "another window of this query has the same name"),
         (xml(source(SCHEMA, name="a/b")), "the name 'a/b' is none: 1 to 200 characters, no slash"),
         (xml(IN).replace('name="p"', ""), "<project>: the name '' is none"),

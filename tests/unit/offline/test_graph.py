@@ -2,6 +2,7 @@
 
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +10,10 @@ from lxml import etree
 from typer.testing import CliRunner
 
 from espha.cli import app
-from espha.offline.graph import svg
+from espha.offline.graph import COLOURS, svg
 from espha.offline.layout import GAP_X, GAP_Y, Box, layout
 from espha.reader import read_project
+from espha.windows.shared.spec import Family
 from support.models import SUB, source, xml
 
 SVG = {"s": "http://www.w3.org/2000/svg"}
@@ -38,6 +40,11 @@ def test_a_picture_says_what_a_window_is() -> None:
         ["out", "copy, pi_HASH", *fields, "out to kafka out"],
     ]
     assert len(root.findall("s:path", SVG)) == 1
+
+
+def test_each_family_of_windows_has_a_colour() -> None:
+    assert set(COLOURS) == set(get_args(Family))
+    assert len(set(COLOURS.values())) == len(COLOURS)
 
 
 def test_roles_and_slots_stand_at_their_edges() -> None:

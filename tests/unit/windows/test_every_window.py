@@ -11,7 +11,7 @@ from espha.model.events import BadRecord, Event
 from espha.reader import read_project
 from espha.recovery.plain import dumps, loads
 from espha.windows.types import WINDOWS
-from support.every import TEXT, kinds_used
+from support.every import TEXT, example
 
 PROJECT = read_project(TEXT)
 PATHS = list(PROJECT.windows)
@@ -84,8 +84,10 @@ def straight(run: list[Any]) -> Run:
     return result
 
 
-def test_the_project_has_every_window_type() -> None:
-    assert kinds_used() == set(WINDOWS)
+@pytest.mark.parametrize("name", WINDOWS)
+def test_the_project_has_every_window_type(name: str) -> None:
+    assert example(name).findall(f"windows/window-{name}")
+    assert name in {window.type for window in PROJECT.windows.values()}
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

@@ -25,7 +25,7 @@ class AggregateWindow(Window):
         initialize: variables and functions that the expressions use.
     """
 
-    kind: Literal["aggregate"] = "aggregate"
+    type: Literal["aggregate"] = "aggregate"
     calls: tuple[Call, ...]
     expressions: tuple[str, ...]
     initialize: Initialize | None = None
@@ -111,6 +111,7 @@ def _expression(
 WINDOW = WindowType(
     "aggregate",
     _read,
+    "statistics",
     elements=frozenset({"schema", "schema-string", "output", "expr-initialize"}),
     no_retention="a group goes when its last row goes; give a window before it the retention",
     own_rows=True,

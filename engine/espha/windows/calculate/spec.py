@@ -45,7 +45,7 @@ class CalculateWindow(Window):
         upserts: rows of several events share keys, so they leave as P.
     """
 
-    kind: Literal["calculate"] = "calculate"
+    type: Literal["calculate"] = "calculate"
     algorithm: str
     inputs: tuple[Input, ...]
     settings: tuple[Setting, ...]
@@ -229,6 +229,7 @@ def _wanted(parameter: Parameter) -> str:
 WINDOW = WindowType(
     "calculate",
     _read,
+    "statistics",
     elements=frozenset({"schema", "schema-string", "parameters", "input-map", "output-map"}),
     attributes=frozenset({"algorithm"}),
 )

@@ -30,7 +30,7 @@ class ComputeWindow(Window):
         code: a script that computes the fields in place of expressions.
     """
 
-    kind: Literal["compute"] = "compute"
+    type: Literal["compute"] = "compute"
     expressions: tuple[str, ...]
     initialize: Initialize | None = None
     code: Code | None = None
@@ -117,5 +117,7 @@ def _one(reading: Reading, language: Language, element: etree._Element, field: F
 WINDOW = WindowType(
     "compute",
     _read,
-    elements=frozenset({"schema", "schema-string", "output", "expr-initialize", "code"}) | _PLUGINS,
+    "computation",
+    elements=frozenset({"schema", "schema-string", "output", "expr-initialize", "code"}),
+    refused=_PLUGINS,
 )

@@ -9,11 +9,11 @@ from espha.windows.shared.spec import Reading, WindowType
 class CopyWindow(Window):
     """Keeps the rows of its input."""
 
-    kind: Literal["copy"] = "copy"
+    type: Literal["copy"] = "copy"
 
 
 def _read(reading: Reading) -> CopyWindow | None:
     return CopyWindow(**reading.common, fields=reading.feed)
 
 
-WINDOW = WindowType("copy", _read)
+WINDOW = WindowType("copy", _read, "rows")

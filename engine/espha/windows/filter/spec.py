@@ -20,7 +20,7 @@ class FilterWindow(Window):
         code: a script that decides in place of the expression.
     """
 
-    kind: Literal["filter"] = "filter"
+    type: Literal["filter"] = "filter"
     expression: str
     initialize: Initialize | None = None
     code: Code | None = None
@@ -70,5 +70,9 @@ def _condition(reading: Reading, language: Language) -> str | None:
 
 
 WINDOW = WindowType(
-    "filter", _read, elements=frozenset({"expression", "expr-initialize", "code"}) | _PLUGINS
+    "filter",
+    _read,
+    "choice",
+    elements=frozenset({"expression", "expr-initialize", "code"}),
+    refused=_PLUGINS,
 )

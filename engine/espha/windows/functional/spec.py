@@ -59,7 +59,7 @@ class FunctionalWindow(Window):
         inserts_only: every event leaves as an insert; nothing leaves for what is deleted.
     """
 
-    kind: Literal["functional"] = "functional"
+    type: Literal["functional"] = "functional"
     inputs: tuple[str, ...]
     context: Context = Context()
     loops: tuple[EventLoop, ...] = ()
@@ -183,5 +183,6 @@ def _check_fields(reading: Reading, fields: tuple[Field, ...], scopes: list[Name
 WINDOW = WindowType(
     "functional",
     _read,
+    "computation",
     elements=frozenset({"schema", "schema-string", "function-context", "event-loops", "generate"}),
 )

@@ -63,7 +63,7 @@ class GeofenceWindow(Window):
             eventnumber.
     """
 
-    kind: Literal["geofence"] = "geofence"
+    type: Literal["geofence"] = "geofence"
     geographic: bool
     multiple: bool
     sorted: bool
@@ -288,6 +288,7 @@ def _checked(
 WINDOW = WindowType(
     "geofence",
     _read,
+    "places",
     elements=frozenset({"schema", "schema-string", "geofence", "geometry", "position", "output"}),
     inputs=(2, 2),
     roles=frozenset({"position", "geometry"}),

@@ -28,7 +28,7 @@ class JoinWindow(Window):
     """Joins facts with rows of a table.
 
     Attributes:
-        type: which rows without a partner are in the result.
+        join_type: which rows without a partner are in the result.
         left: port (place among the edges) of the left side.
         facts: which side streams; the other one is the table.
         conditions: (left field, right field) that must be equal.
@@ -38,8 +38,8 @@ class JoinWindow(Window):
         tagged: results come when both sides have seen the same source event.
     """
 
-    kind: Literal["join"] = "join"
-    type: JoinType
+    type: Literal["join"] = "join"
+    join_type: JoinType
     left: int
     facts: Side
     conditions: Pairs
@@ -91,7 +91,7 @@ def _read(reading: Reading) -> JoinWindow | None:
     return JoinWindow(
         **reading.common,
         fields=tuple(Field(item.name, item.type, item.key) for item in output),
-        type=type_,
+        join_type=type_,
         left=sides.port,
         facts=relation_of(conditions, sides.left.fields, sides.right.fields).facts(type_),
         conditions=conditions,
@@ -338,6 +338,7 @@ def _ordered(items: Sequence[_Item], reading: Reading) -> list[_Item] | None:
 WINDOW = WindowType(
     "join",
     _read,
+    "merging",
     elements=frozenset({"join", "output", "schema", "schema-string", "expr-initialize"}),
     inputs=(2, 2),
     roles=frozenset({"left", "right"}),

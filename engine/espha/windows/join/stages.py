@@ -32,7 +32,7 @@ def stages(window: JoinWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage
         return [Join(window, maker, left, right)]
     if window.tagged:
         return [Pairing(window, maker, left, right)]
-    if not window.regenerates and window.type != "fullouter":
+    if not window.regenerates and window.join_type != "fullouter":
         return [LookUp(window, maker, left, right)]
     return [Join(window, maker, left, right)]
 
@@ -169,8 +169,8 @@ class _Sides:
         self._maker = maker
         self._facts, self._table = (rights, lefts) if swapped else (lefts, rights)
         self._fact_port = 1 - window.left if swapped else window.left
-        self._every_fact = window.type != "inner"
-        self._every_table_row = window.type == "fullouter"
+        self._every_fact = window.join_type != "inner"
+        self._every_table_row = window.join_type == "fullouter"
 
     def _with_table(self, fact: Row, cause: Cause) -> list[tuple[Row | None, Row]]:
         """Return the results of a fact and the table as it is, each with the table row's key."""

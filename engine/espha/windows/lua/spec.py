@@ -9,7 +9,7 @@ from espha.windows.shared.spec import Reading, WindowType
 class LuaWindow(ScriptWindow):
     """Its events are made by a function in Lua."""
 
-    kind: Literal["lua"] = "lua"
+    type: Literal["lua"] = "lua"
 
 
 def _read(reading: Reading) -> LuaWindow | None:
@@ -20,7 +20,9 @@ def _read(reading: Reading) -> LuaWindow | None:
 WINDOW = WindowType(
     "lua",
     _read,
-    elements=frozenset({"schema", "schema-string", "code", "code-file", "use", "copy"}),
+    "computation",
+    elements=frozenset({"schema", "schema-string", "code", "use", "copy"}),
+    refused=frozenset({"code-file"}),
     attributes=frozenset({"events"}),
     inputs=(1, None),
 )

@@ -78,7 +78,7 @@ class Channel(Part):
 class NotificationWindow(Window):
     """Makes a message of an event, for each channel that wants one."""
 
-    kind: Literal["notification"] = "notification"
+    type: Literal["notification"] = "notification"
     context: Context = Context()
     channels: tuple[Channel, ...]
 
@@ -230,6 +230,7 @@ def is_web(url: str) -> bool:
 WINDOW = WindowType(
     "notification",
     _read,
+    "messages",
     elements=frozenset(
         {"schema", "schema-string", "smtp", "function-context", "delivery-channels"}
     ),

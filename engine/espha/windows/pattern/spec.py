@@ -74,7 +74,7 @@ class Pattern(Part):
 class PatternWindow(Window):
     """Finds patterns in the inserts of any number of windows; its key counts the matches."""
 
-    kind: Literal["pattern"] = "pattern"
+    type: Literal["pattern"] = "pattern"
     patterns: tuple[Pattern, ...]
     initialize: Initialize | None = None
 
@@ -302,6 +302,7 @@ def _is_active(element: etree._Element) -> bool:
 WINDOW = WindowType(
     "pattern",
     _read,
+    "patterns",
     elements=frozenset({"schema", "schema-string", "patterns", "expr-initialize"}),
     inputs=(1, None),
 )

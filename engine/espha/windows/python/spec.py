@@ -9,7 +9,7 @@ from espha.windows.shared.spec import Reading, WindowType
 class PythonWindow(ScriptWindow):
     """Its events are made by a function in Python."""
 
-    kind: Literal["python"] = "python"
+    type: Literal["python"] = "python"
 
 
 def _read(reading: Reading) -> PythonWindow | None:
@@ -20,7 +20,9 @@ def _read(reading: Reading) -> PythonWindow | None:
 WINDOW = WindowType(
     "python",
     _read,
-    elements=frozenset({"schema", "schema-string", "code", "code-file", "use", "copy"}),
+    "computation",
+    elements=frozenset({"schema", "schema-string", "code", "use", "copy"}),
+    refused=frozenset({"code-file"}),
     attributes=frozenset({"events"}),
     inputs=(1, None),
 )

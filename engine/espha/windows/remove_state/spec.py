@@ -23,7 +23,7 @@ class RemoveStateWindow(Window):
         log_fields: opcode and flags of the input are fields.
     """
 
-    kind: Literal["remove-state"] = "remove-state"
+    type: Literal["remove-state"] = "remove-state"
     remove: tuple[Removed, ...] = ()
     log_fields: bool = False
 
@@ -54,4 +54,6 @@ def _removed(reading: Reading) -> tuple[Removed, ...]:
     return tuple(cast(Removed, word) for word in known if word in words)
 
 
-WINDOW = WindowType("remove-state", _read, attributes=frozenset({"remove", "add-log-fields"}))
+WINDOW = WindowType(
+    "remove-state", _read, "rows", attributes=frozenset({"remove", "add-log-fields"})
+)

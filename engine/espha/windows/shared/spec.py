@@ -2,17 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from lxml import etree
 
 from espha.model.problems import Findings
 from espha.model.project import Field, Window
 
-COMMON_ELEMENTS = frozenset({"connectors", "retention", "splitter-expr", "splitter-plug"})
+COMMON_ELEMENTS = frozenset({"connectors", "retention", "splitter-expr"})
+COMMON_REFUSED = frozenset({"splitter-plug"})
+"""Elements that are known in every window only to say what to write instead."""
 COMMON_ATTRIBUTES = frozenset(
     {"name", "pubsub", "index", "collapse-updates", "output-insert-only", "produces-only-inserts"}
 )
+
+Family = Literal[
+    "entry", "choice", "computation", "rows", "merging", "statistics", "patterns", "places",
+    "messages",
+]  # fmt: skip
+"""What windows are for; windows of one family have one colour in a graph."""
 
 
 class Feed(NamedTuple):
@@ -63,9 +71,11 @@ class WindowType:
 
     Attributes:
         name: the word after `window-`.
-        elements: child elements that the type has beside the common ones.
-        attributes: attributes that the type has beside the common ones.
         read: makes the window; None when it has problems, which it has then reported.
+        family: what windows of this type are for.
+        elements: child elements that the type has beside the common ones.
+        refused: elements that are known only to say what to write instead; `read` refuses them.
+        attributes: attributes that the type has beside the common ones.
         inputs: least and greatest number of edges into it; None: any number.
         roles: what an edge into it may be taken for, beside "data".
         no_retention: why a window of this type has no `<retention>`; empty: it can have one.
@@ -74,9 +84,16 @@ class WindowType:
 
     name: str
     read: Callable[[Reading], Window | None]
+    family: Family
     elements: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     inputs: tuple[int, int | None] = (1, 1)
     roles: frozenset[str] = frozenset()
     no_retention: str = ""
     own_rows: bool = False
+
+    @property
+    def package(self) -> str:
+        """Name of the package of the type: its specification, stages, documentation, example."""
+        return self.read.__module__.rpartition(".")[0]

@@ -11,7 +11,7 @@ from espha.windows.shared.spec import Reading, WindowType
 class SourceWindow(Window):
     """Where events enter the model."""
 
-    kind: Literal["source"] = "source"
+    type: Literal["source"] = "source"
     insert_only: bool = False
     autogen_key: bool = False
 
@@ -36,6 +36,7 @@ def _read(reading: Reading) -> SourceWindow | None:
 WINDOW = WindowType(
     "source",
     _read,
+    "entry",
     elements=frozenset({"schema", "schema-string"}),
     attributes=frozenset({"insert-only", "autogen-key"}),
     inputs=(0, 0),

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from espha.model.project import Field, Window
 from espha.model.types import TypeName
-from espha.windows.counter.spec import read_interval
+from espha.windows.shared.intervals import read_interval
 from espha.windows.shared.spec import Reading, WindowType
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -41,7 +41,7 @@ class TransposeWindow(Window):
         clear_timeout: milliseconds without an event after which a group is forgotten; None: never.
     """
 
-    kind: Literal["transpose"] = "transpose"
+    type: Literal["transpose"] = "transpose"
     mode: Literal["wide", "long"]
     tag_name: str
     tag_values: tuple[str, ...]
@@ -179,6 +179,7 @@ def _check_doubles(reading: Reading, fields: tuple[Field, ...]) -> None:
 WINDOW = WindowType(
     "transpose",
     _read,
+    "computation",
     attributes=frozenset(
         {"mode", "tag-name", "tag-values", "tags-included", "clear-timeout", "group-by"}
     ),

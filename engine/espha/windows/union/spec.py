@@ -14,7 +14,7 @@ class UnionWindow(Window):
         strict: an insert of a row that exists is refused; otherwise it updates the row.
     """
 
-    kind: Literal["union"] = "union"
+    type: Literal["union"] = "union"
     strict: bool = True
 
 
@@ -46,6 +46,7 @@ def _check_schema(reading: Reading, feed: Feed) -> None:
 WINDOW = WindowType(
     "union",
     _read,
+    "merging",
     attributes=frozenset({"strict"}),
     inputs=(1, None),
 )
