@@ -71,7 +71,7 @@ class Trial:
             "ESPHA_DEPLOYMENT": f"chaos/{self.id}",
             "ESPHA_JARS": str(JAR_CACHE / "engine"),
             "ESPHA_SNAPSHOTS": str(self.folder / engine),
-            "ESPHA_SNAPSHOT_S": str(_SNAPSHOT_S),
+            "ESPHA_SNAPSHOT_INTERVAL_S": str(_SNAPSHOT_S),
             "ESPHA_ACK_LOG": str(self.ack_log(engine)),
             **(self.clocks[engine].environment() if engine in self.clocks else {}),
         }

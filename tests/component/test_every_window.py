@@ -34,7 +34,7 @@ def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[D
     """Three engines of the project, in step."""
     path = tmp_path / "every.xml"
     path.write_text(published(), encoding="utf-8")
-    made = Deployment(kafka, zookeeper, tmp_path, path, {"ESPHA_SNAPSHOT_S": "5"})
+    made = Deployment(kafka, zookeeper, tmp_path, path, {"ESPHA_SNAPSHOT_INTERVAL_S": "5"})
     try:
         made.start()
         yield made

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.component
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 
 
-CALM = {"ESPHA_SESSION_MS": "4000", "ESPHA_SILENT_MS": "4000"}
+CALM = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "4000"}
 """For a test that counts take-overs: none happens because the machine stood still for a second."""
 
 

@@ -26,7 +26,7 @@ Deploy = Callable[[int], Deployment]
 @pytest.fixture
 def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
     """Start the sample model on so many engines; they are in step, and end with the test."""
-    only_when_asked = {"ESPHA_SNAPSHOT_S": "86400"}
+    only_when_asked = {"ESPHA_SNAPSHOT_INTERVAL_S": "86400"}
     made = Deployment(kafka, zookeeper, tmp_path, settings=only_when_asked)
 
     def start(engines: int) -> Deployment:

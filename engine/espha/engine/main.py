@@ -104,7 +104,7 @@ def _keeper(settings: Settings, control: Control, past: Past, begin: Snapshot | 
         past.ledger,
         engine=settings.name,
         runtime=RUNTIME,
-        interval_s=settings.snapshot_s,
+        interval_s=settings.snapshot_interval_s,
         wanted=control.snapshot_wanted,
     )
     if begin:

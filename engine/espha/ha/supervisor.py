@@ -40,8 +40,8 @@ _TICK_S = 0.1
 _SILENT_S = 10.0
 """A child reports ten times a second; one that is silent for so long is frozen, and is killed.
 
-For an active engine, whose silence others wait for, the limit is ESPHA_SILENT_MS or what `Patience`
-makes of it.
+For an active engine, whose silence others wait for, the limit is ESPHA_FAILURE_TIMEOUT_MS or what
+`Patience` makes of it.
 """
 _LOG = structlog.get_logger()
 
@@ -81,7 +81,9 @@ class Supervisor:
             token=self._settings.token,
         )
         if self._election:
-            self._reach = Reach(self._settings.bootstrap, self._settings.silent_ms, _TICK_S)
+            self._reach = Reach(
+                self._settings.bootstrap, self._settings.failure_timeout_ms, _TICK_S
+            )
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._live()
@@ -136,7 +138,7 @@ class Supervisor:
                 self._settings.session_ms,
                 self._elected,
                 address=beacon.address,
-                silent_ms=self._settings.silent_ms,
+                silent_ms=self._settings.failure_timeout_ms,
             )
         try:
             self._child = Child(self._starter, self._heard, self._exited)
@@ -150,7 +152,7 @@ class Supervisor:
                 self._member.close()
 
     def _patient(self) -> Patience:
-        return Patience(self._settings.silent_ms / 1000, _TICK_S)
+        return Patience(self._settings.failure_timeout_ms / 1000, _TICK_S)
 
     def _watch_over(self, child: Child) -> None:
         """Wait for the child's end; bring it about when the child is frozen or cut off."""

@@ -1,53 +1,124 @@
-"""What a process of a deployment is told by its environment (`ESPHA_…`)."""
+"""What a process of a deployment is told by its environment (`ESPHA_…`).
 
+Nobody else spells these names: who starts a process makes `Settings` and gives it their
+`environment()`.
+"""
+
+import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+PREFIX = "ESPHA_"
 
 
 class SettingsError(Exception):
     """The environment lacks a variable or holds a wrong one; the text names each."""
 
 
-class Settings(BaseSettings):
-    """Settings that engines, adapters and their supervisors share; see docs/architecture.md."""
+class Settings(BaseModel):
+    """Settings that engines, adapters and their supervisors share."""
 
-    model_config = SettingsConfigDict(env_prefix="ESPHA_", frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(default_factory=socket.gethostname, min_length=1)
-    bootstrap: str = Field(min_length=1)
-    zookeeper: str = ""
-    root: str = ""
-    session_ms: int = Field(default=800, ge=200, le=60_000)
-    silent_ms: int = Field(default=500, ge=200, le=60_000)
-    model: Path = Path("/etc/espha/model.xml")
-    prefix: str = ""
-    deployment: str = "default/espha"
-    http_host: str = "0.0.0.0"  # noqa: S104 - a pod's own address is known only at run time
-    http_port: int = Field(default=8080, ge=0, le=65_535)
-    spark_master: str = "local[1]"
-    jars: Path = Path("/opt/espha/jars")
-    snapshots: str = ""
-    snapshot_s: float = Field(default=60, ge=1, le=86_400)
-    snapshots_kept: int = Field(default=3, ge=1, le=100)
-    peers: str = Field(default="", pattern=r"^([^,:\s]+:[0-9]{1,5}(,|$))*$")
-    token: str = Field(default="", repr=False)
-    ack_log: Path | None = None
+    name: str = Field(
+        default_factory=socket.gethostname,
+        min_length=1,
+        description="The replica's own name; in Kubernetes, its pod's.",
+    )
+    bootstrap: str = Field(min_length=1, description="Kafka brokers, `host:port,…`.")
+    zookeeper: str = Field("", description="ZooKeeper servers, `host:port,…`.")
+    root: str = Field("", description="Znode under which the replicas stand for election.")
+    session_ms: int = Field(
+        800, ge=200, le=60_000, description="Time-out of the ZooKeeper session, ms."
+    )
+    failure_timeout_ms: int = Field(
+        500,
+        ge=200,
+        le=60_000,
+        description="Silence of a supervisor, of an active child or of Kafka after which it counts "
+        "as failed, ms; longer where pauses are usual on this machine.",
+    )
+    model: Path = Field(Path("/etc/espha/model.xml"), description="The model's XML.")
+    prefix: str = Field("", description="First part of all topic names; empty: the model's own.")
+    deployment: str = Field(
+        "default/espha",
+        description="`<namespace>/<name>`, for the default prefix and for messages.",
+    )
+    http_host: str = Field(
+        "0.0.0.0",  # noqa: S104 - a pod's own address is known only at run time
+        description="Address on which the supervisor listens.",
+    )
+    http_port: int = Field(
+        8080, ge=0, le=65_535, description="Port on which the supervisor listens; 0: a free one."
+    )
+    spark_master: str = Field("local[1]", description="Spark master; `local[…]` only.")
+    jars: Path = Field(
+        Path("/opt/espha/jars"), description="Folder with the engine's own jar and kafka-clients."
+    )
+    snapshots: str = Field(
+        "",
+        description="Folder for snapshots, on the engine's own volume; empty: none are written.",
+    )
+    snapshot_interval_s: float = Field(
+        60, ge=1, le=86_400, description="Seconds between two snapshots of a standby."
+    )
+    snapshots_retained: int = Field(3, ge=1, le=100, description="How many snapshots are kept.")
+    peers: str = Field(
+        "",
+        pattern=r"^([^,:\s]+:[0-9]{1,5}(,|$))*$",
+        description="Supervisors of all replicas, `host:port,…`; a host may stand for many "
+        "addresses.",
+    )
+    token: str = Field(
+        "",
+        repr=False,
+        description="What others than this pod must show for a switchover; empty: they cannot ask.",
+    )
+    ack_log: Path | None = Field(
+        None,
+        description="File to which an engine appends a line for each acknowledged commit (for the "
+        "fault campaign).",
+    )
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that say the same; those that were not set are left out."""
+        return {
+            variable(name): _text(getattr(self, name))
+            for name in type(self).model_fields
+            if name in self.model_fields_set
+        }
 
 
-def load_settings() -> Settings:
+def variable(setting: str) -> str:
+    """Return the name of a setting's variable.
+
+    Raises:
+        KeyError: there is no such setting.
+    """
+    if setting not in Settings.model_fields:
+        raise KeyError(setting)
+    return PREFIX + setting.upper()
+
+
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings from the environment.
 
     Raises:
         SettingsError: one line for each variable that is missing or wrong.
     """
+    names = {name: variable(name) for name in Settings.model_fields}
+    told = {name: environment[key] for name, key in names.items() if key in environment}
     try:
-        return Settings()
+        return Settings.model_validate(told)
     except ValidationError as error:
-        lines = [
-            f"ESPHA_{str(problem['loc'][0]).upper()}: {problem['msg']}"
-            for problem in error.errors()
-        ]
+        lines = [f"{names[str(each['loc'][0])]}: {each['msg']}" for each in error.errors()]
         raise SettingsError("\n".join(lines)) from None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)

@@ -44,7 +44,7 @@ class Past:
 
     def __init__(self, settings: Settings) -> None:
         self._peers = settings.peers
-        self.shelf = _open(settings.snapshots, settings.snapshots_kept)
+        self.shelf = _open(settings.snapshots, settings.snapshots_retained)
         self.ledger = Ledger(self.shelf)
         self._refusals: list[str] = []
 

@@ -110,8 +110,8 @@ def _snapshot_environment(deployment: Deployment) -> list[Object]:
         {
             # Not the volume's root, which may hold a lost+found.
             "ESPHA_SNAPSHOTS": "/var/lib/espha/snapshots",
-            "ESPHA_SNAPSHOT_S": str(snapshots.interval),
-            "ESPHA_SNAPSHOTS_KEPT": str(snapshots.keep),
+            "ESPHA_SNAPSHOT_INTERVAL_S": str(snapshots.interval),
+            "ESPHA_SNAPSHOTS_RETAINED": str(snapshots.keep),
             # One name for all of them, so that scaling restarts nobody.
             "ESPHA_PEERS": f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
         }

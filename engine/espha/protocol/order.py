@@ -1,0 +1,52 @@
+"""The order log's records: what the active engine decided, batch by batch."""
+
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Range(NamedTuple):
+    """Records `start` ≤ offset < `end` of an input topic."""
+
+    topic: str
+    start: int
+    end: int
+
+
+class Cursor(NamedTuple):
+    """How far an engine is in an input topic."""
+
+    next: int
+    """Offset at which the range of the next order record begins."""
+    read: int
+    """Every record below this offset is processed: where to begin to read."""
+
+
+class OrderRecord(BaseModel):
+    """One decision of the active engine.
+
+    An unknown field is an error: what it means for the state would be unknown, too.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sequence: int = Field(description="1, 2, 3 …, no gap, no repeat.")
+    inputs: tuple[Range, ...] = Field(
+        description="`[[topic, start, end], …]` in processing order; offsets, `end` exclusive; for "
+        "each topic `start` is the previous record's `end`."
+    )
+    clock: int = Field(
+        description="Milliseconds since 1970, never going back; the only clock a model sees."
+    )
+    outputs: int = Field(description="Records that this batch wrote to `.O` and `.E` topics.")
+    digest: str = Field(
+        description="SHA-256 (hex) over topic, value and headers of those records, in order."
+    )
+    model: str = Field(description="Digest of the model.")
+    engine: str = Field(description="Name of the engine (pod).")
+    epoch: int = Field(description="1 for the first active engine, one more at each take-over.")
+    runtime: str = Field(description="Versions of espha, Python and PySpark.")
+
+    def encode(self) -> bytes:
+        """Return the record as it stands on the topic."""
+        return self.model_dump_json().encode()

@@ -1,0 +1,40 @@
+"""Records on Kafka: the names of their headers, and the ids of output records."""
+
+from typing import NamedTuple, Self
+
+ID_HEADER = "espha-id"
+"""On `.O` and `.E`: the message id."""
+SOURCE_HEADER = "espha-source"
+"""On `.I`: the adapter's position (JSON)."""
+WINDOW_HEADER = "espha-window"
+"""On `.E`: the window that refused the record, `query/window`."""
+REASON_HEADER = "espha-reason"
+"""On `.E`: why the record was refused."""
+
+
+class MessageId(NamedTuple):
+    """Id of an output record: the same whenever and wherever the batch is computed.
+
+    Attributes:
+        topic: the input record's topic; the order log for what time alone brought about.
+        offset: the input record's offset; the sequence number of the order record for time.
+        ordinal: 0, 1, 2 … among the output records of one input record.
+    """
+
+    topic: str
+    offset: int
+    ordinal: int
+
+    def encode(self) -> bytes:
+        """Return the value of the header: `<topic>:<offset>:<ordinal>`."""
+        return f"{self.topic}:{self.offset}:{self.ordinal}".encode()
+
+    @classmethod
+    def parse(cls, value: bytes) -> Self:
+        """Read a header's value back.
+
+        Raises:
+            ValueError: it is not a message id.
+        """
+        topic, offset, ordinal = value.decode().rsplit(":", 2)
+        return cls(topic, int(offset), int(ordinal))

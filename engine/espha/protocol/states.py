@@ -1,0 +1,162 @@
+"""States, roles and reasons: closed lists, in which each entry carries its sentence."""
+
+from enum import IntEnum, StrEnum
+from typing import Self
+
+
+class ExitCode(IntEnum):
+    """How a supervised process ends by itself."""
+
+    FAILED = 1
+    """It cannot go on; the next life may."""
+    REFUSED = 2
+    """Somebody has to change its model or its configuration."""
+    UNKNOWN = 3
+    """It does not know why it fails: nothing that it used is used again."""
+    ORPHANED = 75
+    """Its supervisor is gone."""
+
+
+class Explained(StrEnum):
+    """Names with a sentence for people each; the value is what goes over the wire."""
+
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str) -> Self:
+        """Make a member of its value and its sentence."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence = sentence
+        return member
+
+
+class Role(StrEnum):
+    """Which of the replicas publishes."""
+
+    ACTIVE = "active"
+    STANDBY = "standby"
+
+
+class EngineState(Explained):
+    """State of an engine, or of an adapter, in one life of its process.
+
+    Attributes:
+        sentence: what it means.
+        terminal: whether the process ends in it; the supervisor then starts the next one.
+    """
+
+    terminal: bool
+
+    def __new__(cls, value: str, sentence: str, terminal: bool = False) -> Self:
+        """Make a member of its value, its sentence, and whether it is the last of a life."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence, member.terminal = sentence, terminal
+        return member
+
+    STARTING = "starting", "The process starts: it reads its model and opens its connections."
+    REPLAYING = "replaying", "The engine rebuilds its state from a snapshot and the order log."
+    STANDBY = "standby", "The replica is in sync and can take over."
+    ACTIVE = "active", "The replica is elected and publishes."
+    DOWN = "down", "The process has ended, and the next one has not been started yet."
+    REFUSED = "refused", "The model or the configuration cannot be used as it is.", True
+    FAILED = "failed", "The process cannot go on; the message says why.", True
+    DIVERGED = "diverged", "The engine computed other outputs than the active one.", True
+
+
+class EndReason(Explained):
+    """Why a supervised process has ended itself.
+
+    Attributes:
+        sentence: what it means.
+        state: the state in which the process ends.
+        code: the exit code with which it ends.
+    """
+
+    state: EngineState
+    code: ExitCode
+
+    def __new__(cls, value: str, sentence: str, state: EngineState, code: ExitCode) -> Self:
+        """Make a member of its value, its sentence, and how the process ends."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence, member.state, member.code = sentence, state, code
+        return member
+
+    MODEL = "model", "The model cannot be read or run.", EngineState.REFUSED, ExitCode.REFUSED
+    CONFIGURATION = (
+        "configuration",
+        "The adapter cannot start as it is configured.",
+        EngineState.REFUSED,
+        ExitCode.REFUSED,
+    )
+    DIVERGED = (
+        "diverged",
+        "The outputs differ from the digest in an order record; the state is rebuilt.",
+        EngineState.DIVERGED,
+        ExitCode.FAILED,
+    )
+    TOPIC = (
+        "topic",
+        "A topic cannot be read as needed: records are gone, or are not as the order log says.",
+        EngineState.FAILED,
+        ExitCode.FAILED,
+    )
+    FENCED = (
+        "fenced",
+        "A newer replica has taken over and shut this one out.",
+        EngineState.FAILED,
+        ExitCode.FAILED,
+    )
+    COMMIT = (
+        "commit",
+        "The outcome of a commit is unknown; only reading back can tell.",
+        EngineState.FAILED,
+        ExitCode.FAILED,
+    )
+    UNKNOWN = (
+        "unknown",
+        "An unexpected error, for which Spark may be to blame; the log has the traceback.",
+        EngineState.FAILED,
+        ExitCode.UNKNOWN,
+    )
+
+
+class KillReason(Explained):
+    """Why a supervisor kills its child."""
+
+    SILENT = "silent", "The child has not reported for longer than the failure timeout."
+    CUT_OFF = "cut-off", "Kafka answers other engines but not this one."
+
+
+class SwitchoverReason(Explained):
+    """What comes of asking a supervisor to hand over.
+
+    Attributes:
+        sentence: what it means.
+        code: the code of the HTTP answer. 200: it is as asked for; 202: begun; 4xx: impossible;
+            503: not now.
+    """
+
+    code: int
+
+    def __new__(cls, value: str, sentence: str, code: int) -> Self:
+        """Make a member of its value, its sentence and its HTTP code."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence, member.code = sentence, code
+        return member
+
+    BEGUN = "begun", "The engine finishes its batch and hands over.", 202
+    UNDER_WAY = "under-way", "The engine is handing over already.", 202
+    ALREADY_ACTIVE = "already-active", "The engine asked for is active already.", 200
+    NOT_AN_ENGINE = "not-an-engine", "Only engines hand over.", 409
+    NOT_ACTIVE = "not-active", "The engine that was asked is not active.", 409
+    NO_CANDIDATE = "no-candidate", "No other engine stands for election.", 409
+    NOT_A_CANDIDATE = "not-a-candidate", "The engine asked for does not stand for election.", 409
+    NO_ELECTION = "no-election", "The replica does not stand for election.", 409
+    NOT_RUNNING = "not-running", "The engine does not run.", 503
+    ZOOKEEPER = "zookeeper", "ZooKeeper does not answer.", 503
+    UNREACHABLE = "unreachable", "The supervisor does not answer.", 503
+    MALFORMED = "malformed", "The request is not as it must be.", 400
+    FORBIDDEN = "forbidden", "The request comes from elsewhere and lacks the token.", 403

@@ -1,0 +1,207 @@
+"""The status: what a child reports to its supervisor, and what `/status` and `/metrics` show.
+
+A fact appears here once: with its type, its description, and how it is shown as a metric. The
+supervisor's status is flat JSON: its own facts, and beside them those of the child's progress.
+"""
+
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+
+from espha.protocol.message import Message
+from espha.protocol.states import EndReason, EngineState, KillReason, Role
+
+
+class Shown(Enum):
+    """How a field of the status appears at `/metrics`; a field without it does not.
+
+    A sentence is never a label: it would make a new time series each time it changes.
+    """
+
+    GAUGE = "gauge"
+    """A number, `espha_<name>`."""
+    LABEL = "label"
+    """A label of `espha_info`."""
+    COUNTS = "counts"
+    """Numbers by reason: `espha_<name>{reason="…"}`."""
+
+
+GAUGE, LABEL, COUNTS = Shown.GAUGE, Shown.LABEL, Shown.COUNTS
+
+
+def shown(field: FieldInfo) -> Shown | None:
+    """Return how a field appears at `/metrics`; None: it does not."""
+    return next((one for one in field.metadata if isinstance(one, Shown)), None)
+
+
+class SnapshotFacts(Message):
+    """An engine's snapshots."""
+
+    snapshot_sequence: Annotated[int | None, GAUGE] = Field(
+        None, description="Order record of the newest snapshot."
+    )
+    snapshot_bytes: Annotated[int | None, GAUGE] = Field(
+        None, description="Size of the newest snapshot's body, compressed, in bytes."
+    )
+    snapshot_made: Annotated[float | None, GAUGE] = Field(
+        None, description="Seconds since 1970 at which the newest snapshot last said all there was."
+    )
+    snapshot_loaded: Annotated[int | None, GAUGE] = Field(
+        None, description="Order record of the snapshot that this life began with."
+    )
+    snapshot_ms: Annotated[int | None, GAUGE] = Field(
+        None, description="How long taking the state for the last snapshot held up the engine, ms."
+    )
+    snapshot_failures: Annotated[int | None, GAUGE] = Field(
+        None, description="Snapshots that failed in this life; nothing without a volume for them."
+    )
+
+
+class Counts(Message):
+    """What an engine has processed since the beginning of its model's order records."""
+
+    batches: Annotated[int, GAUGE] = Field(0, description="Order records processed.")
+    events_in: Annotated[int, GAUGE] = Field(0, description="Input records processed.")
+    events_out: Annotated[int, GAUGE] = Field(0, description="Output records computed.")
+    dead_letters: Annotated[int, GAUGE] = Field(0, description="Input records refused.")
+
+    def plus(self, *, events_in: int, events_out: int, dead_letters: int) -> "Counts":
+        """Return the counts after one more batch."""
+        return Counts(
+            batches=self.batches + 1,
+            events_in=self.events_in + events_in,
+            events_out=self.events_out + events_out,
+            dead_letters=self.dead_letters + dead_letters,
+        )
+
+
+class EngineProgress(SnapshotFacts, Counts):
+    """How far an engine is."""
+
+    component: Annotated[Literal["engine"], LABEL] = Field(
+        "engine", description="What the replica is: `engine`, `input-adapter`, `output-adapter`."
+    )
+    sequence: Annotated[int, GAUGE] = Field(description="The last order record processed.")
+    epoch: Annotated[int, GAUGE] = Field(description="Epoch of the last order record.")
+    active: Annotated[str, LABEL] = Field(
+        description="Engine that committed the last order record; empty: none seen yet."
+    )
+    model: Annotated[str, LABEL] = Field(description="The model for people, `project@digest`.")
+    model_digest: Annotated[str, LABEL] = Field(description="SHA-256 (hex) of the model.")
+    replayed: Annotated[int, GAUGE] = Field(
+        description="Order records that this life has replayed."
+    )
+
+
+class InputProgress(Message):
+    """How far an input adapter is."""
+
+    component: Annotated[Literal["input-adapter"], LABEL] = Field(
+        "input-adapter", description="See `component` of an engine."
+    )
+    rows: Annotated[int, GAUGE] = Field(description="Rows published in this life.")
+    line: Annotated[int, GAUGE] = Field(0, description="Lines of the file that are published.")
+    offset: Annotated[int, GAUGE] = Field(0, description="Bytes of the file that are published.")
+    generation: Annotated[int, GAUGE] = Field(
+        0, description="1 for the first file, one more for each that has replaced it."
+    )
+
+
+class OutputProgress(Message):
+    """How far an output adapter is."""
+
+    component: Annotated[Literal["output-adapter"], LABEL] = Field(
+        "output-adapter", description="See `component` of an engine."
+    )
+    rows: Annotated[int, GAUGE] = Field(description="Rows written in this life.")
+    offset: Annotated[int, GAUGE] = Field(0, description="Topic's records written, as an offset.")
+    length: Annotated[int, GAUGE] = Field(0, description="Bytes of the file that are certain.")
+
+
+Progress = Annotated[
+    EngineProgress | InputProgress | OutputProgress, Field(discriminator="component")
+]
+
+
+class Divergence(Message):
+    """Whether an engine has computed other outputs than the active one did, in all its lives."""
+
+    diverged_total: int = 0
+    diverged: str = ""
+
+
+class ChildStatus(Message):
+    """A line that a child reports to its supervisor, ten times a second and at each change."""
+
+    state: EngineState
+    in_sync: bool = False
+    message: str = ""
+    reason: EndReason | None = None
+    divergence: Divergence | None = None
+    progress: Progress | None = None
+
+
+class ReplicaStatus(Message):
+    """What a supervisor's `/status` shows: its own facts and its child's."""
+
+    name: Annotated[str, LABEL] = Field(description="Name of the replica; in Kubernetes, the pod.")
+    role: Annotated[Role, LABEL] = Field(Role.STANDBY, description="`active` or `standby`.")
+    state: Annotated[EngineState, LABEL] = Field(
+        EngineState.STARTING, description="State of the child in this life."
+    )
+    in_sync: Annotated[bool, GAUGE] = Field(
+        False,
+        description="Whether the replica can publish or take over at once; the readiness probe.",
+    )
+    message: str = Field("", description="What is wrong, or was in the last life; empty: nothing.")
+    reason: Annotated[EndReason | None, LABEL] = Field(
+        None, description="Why the child has ended itself, by name, until it is in sync again."
+    )
+    restarts: Annotated[int, GAUGE] = Field(
+        0, description="How often the supervisor has started the child again."
+    )
+    kills: Annotated[dict[KillReason, int], COUNTS] = Field(
+        default_factory=dict,
+        description="How often the supervisor has killed the child, by reason.",
+    )
+    znode: Annotated[str | None, LABEL] = Field(None, description="Its place in the election.")
+    zookeeper: Annotated[str | None, LABEL] = Field(
+        None, description="The connection: `CONNECTED`, `SUSPENDED` or `LOST`."
+    )
+    kafka_reachable: Annotated[bool | None, GAUGE] = Field(
+        None, description="Whether a Kafka broker has answered this pod lately."
+    )
+    diverged_total: Annotated[int | None, GAUGE] = Field(
+        None, description="How often this engine has diverged, in all its lives."
+    )
+    diverged: str = Field("", description="How the outputs differed the last time; empty: never.")
+    snapshot_age_s: Annotated[float | None, GAUGE] = Field(
+        None, description="Seconds since the newest snapshot last said all there was."
+    )
+    progress: Progress | None = Field(
+        None, description="How far the child is; its fields stand beside the others."
+    )
+
+    @property
+    def engine(self) -> EngineProgress | None:
+        """The progress of an engine; None for an adapter, and before the first word."""
+        return self.progress if isinstance(self.progress, EngineProgress) else None
+
+    @model_serializer(mode="wrap")
+    def _flat(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        own: dict[str, Any] = handler(self)
+        return {**(own.pop("progress", None) or {}), **own}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_flat(cls, told: Any) -> Any:
+        if isinstance(told, dict) and "component" in told:
+            return {**told, "progress": told}
+        return told
