@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from espha_operator.api.crd import crd
+from espha_operator.api.names import KIND, RELEASE
 from espha_operator.api.reference import reference
 from espha_operator.api.values import Values
 
@@ -14,12 +15,13 @@ _NOTICE = "# Made of operator/espha_operator/api by `python -m espha_operator.ap
 
 
 def generated() -> dict[str, str]:
-    """Paths, relative to the repository, with the text that belongs there."""
+    """Return the text of each file, by its path relative to the repository."""
     # Helm must not delete the CRD, and with it every deployment, when the chart is uninstalled.
     kept = crd({"helm.sh/resource-policy": "keep"})
     return {
         "crds/esphadeployments.yaml": _NOTICE + _yaml(crd()),
         "charts/espha/files/esphadeployments.yaml": _NOTICE + _yaml(kept),
+        "charts/espha/Chart.yaml": _NOTICE + _yaml(_chart()),
         "charts/espha/values.schema.json": _values_schema(),
         "charts/espha/values.yaml": _values(),
         "docs/resource.md": reference(),
@@ -28,6 +30,17 @@ def generated() -> dict[str, str]:
 
 def _yaml(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False, width=100, allow_unicode=True)
+
+
+def _chart() -> dict[str, str]:
+    return {
+        "apiVersion": "v2",
+        "name": "espha",
+        "description": f"Operator for highly available event-stream processing ({KIND})",
+        "type": "application",
+        "version": RELEASE,
+        "appVersion": RELEASE,
+    }
 
 
 def _values_schema() -> str:
@@ -49,7 +62,7 @@ def _values() -> str:
 
 
 def main(root: Path) -> None:
-    """Writes all of it below the repository's root."""
+    """Write all of it below the repository's root."""
     for path, text in generated().items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)

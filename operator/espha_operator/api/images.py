@@ -2,12 +2,14 @@
 
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from espha_operator.api.names import image
+
 
 class Images(BaseSettings):
     """Default images, from the environment (`ESPHA_ENGINE_IMAGE`, …)."""
 
     model_config = SettingsConfigDict(env_prefix="ESPHA_", frozen=True)
 
-    engine_image: str = "espha/engine:0.1.0"
-    kafka_image: str = "espha/kafka:0.1.0"
-    zookeeper_image: str = "espha/zookeeper:0.1.0"
+    engine_image: str = image("engine")
+    kafka_image: str = image("kafka")
+    zookeeper_image: str = image("zookeeper")

@@ -1,10 +1,15 @@
 """Names that clients of the API rely on."""
 
+from importlib.metadata import version
+
 GROUP = "espha.dev"
 VERSION = "v1alpha1"
 KIND = "EspHaDeployment"
 PLURAL = "esphadeployments"
 SHORT = "espha"
+
+RELEASE = version("espha")
+"""The version in pyproject.toml: the images' tag, and the chart's version."""
 
 FIELD_MANAGER = "espha-operator"
 ROLE_LABEL = "espha.dev/role"
@@ -14,3 +19,8 @@ SWITCHOVER = "espha.dev/switchover-to"
 ZOOKEEPER_PORT = 2181
 KAFKA_PORT = 9092
 HTTP_PORT = 8080
+
+
+def image(name: str) -> str:
+    """Return the name of one of this release's images."""
+    return f"espha/{name}:{RELEASE}"

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from espha_operator.api.base import Image, ObjectName, Part
+from espha_operator.api.names import image
 
 
 class Crds(Part):
@@ -16,10 +17,10 @@ class Crds(Part):
 class ImageNames(Part):
     """Images, with tag or digest."""
 
-    operator: Image = Field("espha/operator:0.1.0", description="The operator.")
-    engine: Image = Field("espha/engine:0.1.0", description="Engines and adapters.")
-    kafka: Image = Field("espha/kafka:0.1.0", description="Kafka brokers.")
-    zookeeper: Image = Field("espha/zookeeper:0.1.0", description="ZooKeeper servers.")
+    operator: Image = Field(image("operator"), description="The operator.")
+    engine: Image = Field(image("engine"), description="Engines and adapters.")
+    kafka: Image = Field(image("kafka"), description="Kafka brokers.")
+    zookeeper: Image = Field(image("zookeeper"), description="ZooKeeper servers.")
 
 
 class ServiceAccount(Part):

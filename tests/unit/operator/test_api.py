@@ -1,5 +1,7 @@
 """The models, and what is made of them."""
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ from pydantic import ValidationError
 from espha_operator.api import Spec, Status
 from espha_operator.api.__main__ import generated
 from espha_operator.api.crd import crd, structural
+from espha_operator.api.images import Images
+from espha_operator.api.names import RELEASE
 from unit.operator.samples import deployment
 
 ROOT = Path(__file__).parents[3]
@@ -18,6 +22,23 @@ ROOT = Path(__file__).parents[3]
 def test_generated_files_are_fresh(path: str) -> None:
     """`python -m espha_operator.api` makes them."""
     assert (ROOT / path).read_text() == generated()[path]
+
+
+def test_the_version_stands_in_one_place() -> None:
+    """Everything else is made of the installed package's, which `make venv` keeps up to date."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == RELEASE
+    assert Images(_env_file=None).engine_image == f"espha/engine:{RELEASE}"
+    sources = [*ROOT.glob("engine/espha/**/*.py"), *ROOT.glob("operator/**/*.py")]
+    assert [path for path in sources if RELEASE in path.read_text()] == []
+
+
+def test_settings_of_a_managed_server_are_told_apart_from_the_schema() -> None:
+    spec = structural(Spec)["properties"]
+    for part, both in (("kafka", set()), ("zookeeper", {"sessionTimeout"})):
+        rule = spec[part]["x-kubernetes-validations"][0]["rule"]
+        named = set(re.findall(r"has\(self\.(\w+)\)", rule))
+        assert named == set(spec[part]["properties"]) - both
 
 
 def fields(schema: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
