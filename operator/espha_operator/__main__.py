@@ -11,7 +11,7 @@ LIVENESS = "http://0.0.0.0:8080/healthz"
 
 
 def main() -> None:
-    """Runs until a signal ends it."""
+    """Run until a signal ends it."""
     kopf.configure(verbose=False)
     # A line for each probe would bury what matters.
     for name in ("aiohttp.access", "kopf.activities.probe"):

@@ -22,7 +22,7 @@ STUCK = 90.0
 
 @kopf.on.startup()
 async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
-    """Settings of the operator, each with its reason."""
+    """Set kopf's settings, each with its reason."""
     # A watch that the network dropped silently is noticed after these many seconds.
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 310
@@ -50,7 +50,7 @@ async def keep(
     memo: kopf.Memo,
     **_: Any,
 ) -> None:
-    """Reconciles one deployment every second until it is deleted."""
+    """Reconcile one deployment every second until it is deleted."""
     reconciler = Reconciler(memo.cluster, namespace, name, memo.images)
     try:
         while not stopped:
@@ -63,7 +63,7 @@ async def keep(
 
 @kopf.on.probe(id="oldest_step_seconds")
 async def alive(memo: kopf.Memo, **_: Any) -> float:
-    """How long ago the last step of the slowest deployment ended; the probe fails when too long."""
+    """Return the seconds since the slowest deployment's last step; fail when too many."""
     age = time.monotonic() - min(memo.steps.values(), default=time.monotonic())
     if age > STUCK:
         raise kopf.PermanentError(f"no step of a deployment has ended for {age:.0f} s")

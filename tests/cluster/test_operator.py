@@ -96,7 +96,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a session shorter than two ticks": (
         {"zookeeper": {"sessionTimeout": 300}},
-        "sessionTimeout must be at least two ticks",
+        "sessionTimeout must be at least 2 ticks",
     ),
     "a broker's own setting": (
         {"kafka": {"config": {"node.id": 7}}},

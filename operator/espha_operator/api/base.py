@@ -15,7 +15,7 @@ class Part(BaseModel):
 
 
 def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
-    """Schema extra for CEL rules that the API server enforces: (expression, message)."""
+    """Return schema extras for CEL rules of the API server, given as (expression, message)."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": text} for rule, text in pairs]}
 
 
@@ -69,7 +69,7 @@ class Resources(Part):
     )
 
     def merged(self, cpu: str, memory: str, limit: str) -> dict[str, dict[str, str]]:
-        """A container's `resources`, with the given amounts where the user gives none."""
+        """Return a container's `resources`, with the given amounts where the user gives none."""
         requests = {"cpu": self.requests.cpu or cpu, "memory": self.requests.memory or memory}
         limits = {"cpu": self.limits.cpu, "memory": self.limits.memory or limit}
         return {

@@ -33,7 +33,7 @@ _COLUMNS = [
 
 
 def structural(model: type[Part]) -> dict[str, Any]:
-    """The model as a structural schema (no references, no null, no free-form objects)."""
+    """Return the model as a structural schema (no references, no null, no free-form objects)."""
     schema = model.model_json_schema(by_alias=True)
     return _convert(schema, schema.get("$defs", {}))
 
@@ -102,7 +102,7 @@ def _root() -> dict[str, Any]:
 
 
 def crd(annotations: dict[str, str] | None = None) -> dict[str, Any]:
-    """The CustomResourceDefinition of `EspHaDeployment`."""
+    """Return the CustomResourceDefinition of `EspHaDeployment`."""
     metadata: dict[str, Any] = {"name": f"{PLURAL}.{GROUP}"}
     if annotations:
         metadata["annotations"] = annotations

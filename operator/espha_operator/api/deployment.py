@@ -26,12 +26,12 @@ class Deployment:
         return f"/ESP/{self.namespace}/{self.name}"
 
     def hosts(self, component: str, replicas: int) -> list[str]:
-        """DNS names of a StatefulSet's pods, without the cluster's domain (search adds it)."""
+        """Return DNS names of a StatefulSet's pods; the cluster's domain is added by the search."""
         domain = self.domain(component)
         return [f"{self.name}-{component}-{ordinal}.{domain}" for ordinal in range(replicas)]
 
     def domain(self, component: str) -> str:
-        """DNS name of a component's headless Service."""
+        """Return the DNS name of a component's headless Service."""
         return f"{self.name}-{component}-headless.{self.namespace}.svc"
 
     @property

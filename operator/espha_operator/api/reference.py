@@ -33,7 +33,7 @@ and `-`.
 
 
 def reference() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     spec, status = structural(Spec), structural(Status)
     sections = [
         _HEAD,

@@ -1,6 +1,7 @@
 """ZooKeeper and Kafka: managed by the operator, or external."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -21,11 +22,33 @@ OWN_KAFKA_SETTINGS = (
     "advertised.listeners", "listener.security.protocol.map", "inter.broker.listener.name",
     "log.dirs", "log.dir", "metadata.log.dir", "auto.create.topics.enable",
 )  # fmt: skip
-MANAGED_ZOOKEEPER = ("replicas", "tickTime", "image", "storage", "resources")
-MANAGED_KAFKA = ("replicas", "image", "storage", "config", "resources")
+# ZooKeeper's own limits of a session, in ticks; `zoo.cfg` gets the same ones.
+MIN_SESSION_TICKS, MAX_SESSION_TICKS = 2, 20
+USUAL_SESSION_TICKS = 4
+USUAL_TICK_MS = 200
+USUAL_EXTERNAL_SESSION_MS = 800
+_TICK = f"(has(self.tickTime) ? self.tickTime : {USUAL_TICK_MS})"
 
 
-def _either(fields: tuple[str, ...], what: str) -> tuple[str, str]:
+def _managed_or_external(
+    what: str, *pairs: tuple[str, str], both: tuple[str, ...] = ()
+) -> Callable[[dict[str, Any]], None]:
+    """Return what adds the rules of a server to its schema.
+
+    Args:
+        what: the server's name.
+        pairs: further rules.
+        both: fields that external servers may have, too; all others are for managed ones.
+    """
+
+    def add(schema: dict[str, Any]) -> None:
+        managed = [name for name in schema["properties"] if name not in ("external", *both)]
+        schema.update(rules(_either(managed, what), *pairs))
+
+    return add
+
+
+def _either(fields: list[str], what: str) -> tuple[str, str]:
     given = " || ".join(f"has(self.{field})" for field in fields)
     listed = ", ".join(fields)
     return (
@@ -43,7 +66,7 @@ def _fixed_number(field: str, default: int, message: str) -> tuple[str, str]:
 
 
 def fixed(field: str, message: str) -> tuple[str, str]:
-    """A rule: the field stays as it was given, or absent."""
+    """Return a rule: the field stays as it was given, or absent."""
     same = f"has(self.{field}) == has(oldSelf.{field})"
     return f"{same} && (!has(self.{field}) || self.{field} == oldSelf.{field})", message
 
@@ -67,8 +90,8 @@ class ZooKeeper(Part):
     """ZooKeeper elects the active engine and the active adapters."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(
-            _either(MANAGED_ZOOKEEPER, "ZooKeeper"),
+        json_schema_extra=_managed_or_external(
+            "ZooKeeper",
             _kept_kind("ZooKeeper"),
             (
                 "!has(self.replicas) || self.replicas in [1, 3, 5]",
@@ -84,14 +107,17 @@ class ZooKeeper(Part):
             ),
             (
                 "!has(self.sessionTimeout) || has(self.external) || self.sessionTimeout >= "
-                "2 * (has(self.tickTime) ? self.tickTime : 200)",
-                "sessionTimeout must be at least two ticks (2 x tickTime).",
+                f"{MIN_SESSION_TICKS} * {_TICK}",
+                f"sessionTimeout must be at least {MIN_SESSION_TICKS} ticks "
+                f"({MIN_SESSION_TICKS} x tickTime).",
             ),
             (
                 "!has(self.sessionTimeout) || has(self.external) || self.sessionTimeout <= "
-                "20 * (has(self.tickTime) ? self.tickTime : 200)",
-                "sessionTimeout must be at most twenty ticks (20 x tickTime).",
+                f"{MAX_SESSION_TICKS} * {_TICK}",
+                f"sessionTimeout must be at most {MAX_SESSION_TICKS} ticks "
+                f"({MAX_SESSION_TICKS} x tickTime).",
             ),
+            both=("sessionTimeout",),
         )
     )
 
@@ -99,7 +125,7 @@ class ZooKeeper(Part):
         3, description="Number of servers: 1, 3 or 5.", json_schema_extra=OPERATOR_DEFAULT
     )
     tick_time: int = Field(
-        200,
+        USUAL_TICK_MS,
         ge=20,
         le=500,
         description="ZooKeeper's unit of time in milliseconds, at most 500. A dead engine's "
@@ -112,8 +138,9 @@ class ZooKeeper(Part):
         ge=40,
         le=60000,
         description="After how many milliseconds without a sign of life an engine counts as "
-        "dead (the end of its process is noticed at once, without this). Four ticks when absent; "
-        "800 with an external ZooKeeper.",
+        "dead (the end of its process is noticed at once, without this). "
+        f"{USUAL_SESSION_TICKS} ticks when absent; {USUAL_EXTERNAL_SESSION_MS} with an external "
+        "ZooKeeper.",
     )
     image: Image | None = Field(
         None, description="Image of the servers; the operator's when absent."
@@ -135,7 +162,7 @@ class ZooKeeper(Part):
         """Session timeout in milliseconds."""
         if self.session_timeout is not None:
             return self.session_timeout
-        return 800 if self.external else 4 * self.tick_time
+        return USUAL_EXTERNAL_SESSION_MS if self.external else USUAL_SESSION_TICKS * self.tick_time
 
 
 class ExternalKafka(Part):
@@ -150,8 +177,8 @@ class Kafka(Part):
     """Kafka carries the events and the order log."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(
-            _either(MANAGED_KAFKA, "Kafka"),
+        json_schema_extra=_managed_or_external(
+            "Kafka",
             _kept_kind("Kafka"),
             _fixed_number(
                 "replicas", 3, "The number of Kafka brokers cannot change; make a new deployment."

@@ -70,7 +70,7 @@ class Snapshots(Part):
         description="Seconds between two snapshots of a standby; the active engine makes one in "
         "ten times as long.",
     )
-    keep: int = Field(3, ge=1, le=100, description="Number of snapshots that each engine keeps.")
+    retain: int = Field(3, ge=1, le=100, description="Number of snapshots that each engine keeps.")
 
 
 class Engines(Part):
@@ -79,12 +79,6 @@ class Engines(Part):
     replicas: int = Field(3, ge=1, le=9, description="Number of engines.")
     image: Image | None = Field(
         None, description="Image of the engines; the operator's when absent."
-    )
-    spark_master: str = Field(
-        "local[1]",
-        max_length=200,
-        pattern=r"^[A-Za-z0-9_.:/\[\]*,-]+$",
-        description="Spark master of each engine.",
     )
     resources: Resources = Field(
         default_factory=Resources,

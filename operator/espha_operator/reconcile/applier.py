@@ -18,13 +18,13 @@ class Applier:
     """Applies what has changed at once, and everything from time to time."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
-        """Starts with everything to be applied."""
+        """Start with everything to be applied."""
         self._cluster, self._clock = cluster, clock
         self._applied = ""
         self._due = 0.0
 
     def apply(self, deployment: Deployment, wanted: list[Object]) -> str:
-        """Applies wanted objects, and deletes the deployment's others.
+        """Apply wanted objects, and delete the deployment's others.
 
         Returns:
             What the API server refuses, as a sentence; empty when it takes everything.

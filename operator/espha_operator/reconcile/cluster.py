@@ -34,7 +34,7 @@ class Cluster:
     """A connection to the API server; every method blocks."""
 
     def __init__(self) -> None:
-        """Uses the pod's service account, or the user's kubeconfig outside of a cluster."""
+        """Use the pod's service account, or the user's kubeconfig outside of a cluster."""
         try:
             config.load_incluster_config()
         except ConfigException:
@@ -42,14 +42,14 @@ class Cluster:
         self._client = DynamicClient(client.ApiClient())
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
-        """An object, or None when there is none."""
+        """Return an object, or None when there is none."""
         try:
             return self._call(self._kind(kind).get, name=name, namespace=namespace)
         except NotFoundError:
             return None
 
     def list(self, kind: str, namespace: str, selector: str) -> list[Object]:
-        """The objects that a label selector fits."""
+        """Return the objects that match a label selector."""
         found = self._call(self._kind(kind).get, namespace=namespace, label_selector=selector)
         items: list[Object] = found["items"]
         return items
@@ -60,7 +60,7 @@ class Cluster:
         self._call(self._kind(wanted["kind"]).create, body=wanted, namespace=namespace)
 
     def apply(self, wanted: Object) -> None:
-        """Server-side apply: the wanted fields become the operator's, others stay as they are."""
+        """Apply on the server: the wanted fields become the operator's, others stay as they are."""
         self._call(
             self._kind(wanted["kind"]).server_side_apply,
             body=wanted,
@@ -118,7 +118,7 @@ class Cluster:
 
 
 def reason(error: ApiException) -> str:
-    """What the API server says, in its own sentence."""
+    """Return what the API server says, in its own sentence."""
     try:
         return str(json.loads(error.body)["message"])
     except (TypeError, ValueError, KeyError):

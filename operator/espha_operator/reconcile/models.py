@@ -19,7 +19,7 @@ SHOWN = 5
 
 
 def parse(resource: dict[str, Any], images: Images) -> Deployment | Verdict:
-    """The deployment that a resource describes."""
+    """Return the deployment that a resource describes, or what is wrong with its spec."""
     try:
         spec = Spec.model_validate(resource.get("spec") or {})
     except ValidationError as error:
@@ -31,7 +31,7 @@ def parse(resource: dict[str, Any], images: Images) -> Deployment | Verdict:
 
 
 def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict:
-    """What a model says, or what is wrong with it, with element and line.
+    """Return what a model says, or what is wrong with it, with element and line.
 
     Args:
         xml: the model.

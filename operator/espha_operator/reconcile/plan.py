@@ -8,7 +8,7 @@ from espha_operator.status.facts import Facts
 
 
 def plan(facts: Facts) -> list[Object] | None:
-    """The objects wanted at this stage; None when nothing may be changed.
+    """Return the objects wanted at this stage; None when nothing may be changed.
 
     1. An invalid model starts nothing, and stops nothing that runs.
     2. ZooKeeper, Kafka and the checked model come first.

@@ -33,7 +33,7 @@ class Reconciler:
         images: Images,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Remembers only to spare work: what was applied, the model read last, Kafka's answer."""
+        """Remember only to spare work: what was applied, the model read last, Kafka's answer."""
         self._cluster, self._namespace, self._name = cluster, namespace, name
         self._images, self._clock = images, clock
         self._applier = Applier(cluster, clock)
@@ -50,7 +50,7 @@ class Reconciler:
         2. Look at what runs; ask the engines and ZooKeeper servers.
         3. Ask Kafka for the topics and make missing ones, when there is a Kafka.
         4. Apply what the plan wants, delete what it does not want any more.
-        5. Mirror the roles to pod labels, bring a switchover that is wished for one step further,
+        5. Mirror the roles to pod labels, take a requested switchover one step further,
            and write the status if it has changed.
         """
         resource = self._cluster.get(KIND, self._namespace, self._name)

@@ -17,7 +17,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def wanted_settings(deployment: Deployment) -> dict[str, str]:
-    """Settings of each topic."""
+    """Return the settings of each topic."""
     return {
         "cleanup.policy": "delete",
         "retention.ms": str(deployment.spec.topics.retention_ms),
@@ -30,12 +30,12 @@ class TopicKeeper:
     """Makes and checks topics through one connection."""
 
     def __init__(self, bootstrap: str) -> None:
-        """Connects at the first call."""
+        """Connect at the first call."""
         self._settings = {"bootstrap.servers": bootstrap, "client.id": "espha-operator"}
         self._admin = AdminClient(self._settings, logger=_LOG)
 
     def ensure(self, deployment: Deployment, names: Iterable[str]) -> TopicFacts:
-        """Makes the topics that do not exist; says how the others are. Blocks for seconds.
+        """Make the topics that do not exist; say how the others are. Blocks for seconds.
 
         1. Ask which topics exist.
         2. Make the missing ones, when there are brokers enough.

@@ -12,7 +12,7 @@ CHECKSUM = "espha.dev/config"
 
 
 def config_map(deployment: Deployment, name: str, component: str, data: dict[str, str]) -> Object:
-    """A ConfigMap with the given files."""
+    """Return a ConfigMap with the given files."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -30,7 +30,7 @@ def service(
     headless: bool = False,
     extra_selector: dict[str, str] | None = None,
 ) -> Object:
-    """A Service; a headless one names pods before they are ready, since peers must find them."""
+    """Return a Service; a headless one names pods before they are ready, for their peers."""
     spec: Object = {
         "selector": {**labels(deployment, component), **(extra_selector or {})},
         "ports": [
@@ -49,7 +49,7 @@ def service(
 
 
 def disruption_budget(deployment: Deployment, component: str) -> Object:
-    """At most one pod of a component may be evicted at a time."""
+    """Return a budget: at most one pod of a component may be evicted at a time."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -80,7 +80,7 @@ class Pods:
 
 
 def stateful_set(deployment: Deployment, pods: Pods) -> Object:
-    """A StatefulSet with restricted pods; all of them start at the same time."""
+    """Return a StatefulSet with restricted pods; all of them start at the same time."""
     selector = {**labels(deployment, pods.component), **pods.selector}
     spec: Object = {
         "serviceName": pods.service,
@@ -160,5 +160,5 @@ def _claim(deployment: Deployment, pods: Pods, storage: Storage) -> Object:
 
 
 def tcp_probe(port: int) -> dict[str, Any]:
-    """A readiness probe that needs no program in the image."""
+    """Return a readiness probe that needs no program in the image."""
     return {"tcpSocket": {"port": port}, "periodSeconds": 2, "failureThreshold": 3}

@@ -9,7 +9,7 @@ from espha_operator.resources.meta import Object
 
 
 def event(resource: Object, reason: str, message: str, *, good: bool, now: datetime) -> Object:
-    """An Event about a deployment.
+    """Return an Event about a deployment.
 
     Args:
         resource: the deployment as read.

@@ -12,7 +12,7 @@ CONTROLLER_PORT = 9093
 
 
 def kafka(deployment: Deployment) -> list[Object]:
-    """Everything a managed Kafka needs; nothing for an external one."""
+    """Return everything a managed Kafka needs; nothing for an external one."""
     if deployment.spec.kafka.external:
         return []
     name = f"{deployment.name}-{COMPONENT}"
@@ -34,8 +34,8 @@ def _config(deployment: Deployment) -> str:
         hosts=deployment.hosts(COMPONENT, brokers.replicas),
         port=KAFKA_PORT,
         controller_port=CONTROLLER_PORT,
-        copies=min(3, brokers.replicas),
-        in_sync=min(2, brokers.replicas),
+        copies=deployment.spec.replication_factor,
+        in_sync=deployment.spec.min_in_sync,
         config=brokers.config,
     )
 

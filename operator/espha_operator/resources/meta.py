@@ -10,7 +10,7 @@ Object = dict[str, Any]
 
 
 def labels(deployment: Deployment, component: str) -> dict[str, str]:
-    """Labels of an object; the same ones select its pods."""
+    """Return the labels of an object; the same ones select its pods."""
     return {
         "app.kubernetes.io/name": "espha",
         "app.kubernetes.io/instance": deployment.name,
@@ -20,7 +20,7 @@ def labels(deployment: Deployment, component: str) -> dict[str, str]:
 
 
 def metadata(deployment: Deployment, name: str, component: str) -> Object:
-    """Metadata of an object that goes when its deployment goes."""
+    """Return metadata of an object that goes when its deployment goes."""
     owner = {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": KIND,
@@ -38,5 +38,5 @@ def metadata(deployment: Deployment, name: str, component: str) -> Object:
 
 
 def checksum(*texts: str) -> str:
-    """A short fingerprint; pods carry that of their configuration, so a change restarts them."""
+    """Return a short fingerprint; pods carry their configuration's, so a change restarts them."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]

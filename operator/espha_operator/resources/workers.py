@@ -111,7 +111,7 @@ def _snapshot_environment(deployment: Deployment) -> list[Object]:
             # Not the volume's root, which may hold a lost+found.
             "ESPHA_SNAPSHOTS": "/var/lib/espha/snapshots",
             "ESPHA_SNAPSHOT_INTERVAL_S": str(snapshots.interval),
-            "ESPHA_SNAPSHOTS_RETAINED": str(snapshots.keep),
+            "ESPHA_SNAPSHOTS_RETAINED": str(snapshots.retain),
             # One name for all of them, so that scaling restarts nobody.
             "ESPHA_PEERS": f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
         }
@@ -217,7 +217,6 @@ def _environment(deployment: Deployment, root: str) -> list[Object]:
         "ESPHA_ROOT": root,
         "ESPHA_SESSION_MS": str(deployment.spec.zookeeper.session_ms),
         "ESPHA_PREFIX": deployment.spec.topics.prefix or "",
-        "ESPHA_SPARK_MASTER": deployment.spec.engines.spark_master,
         "ESPHA_DEPLOYMENT": f"{deployment.namespace}/{deployment.name}",
     }
     own_name = {"name": "ESPHA_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}

@@ -2,6 +2,7 @@
 
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import ZOOKEEPER_PORT
+from espha_operator.api.servers import MAX_SESSION_TICKS, MIN_SESSION_TICKS
 from espha_operator.resources import common
 from espha_operator.resources.meta import Object, checksum
 from espha_operator.resources.templates import render
@@ -12,7 +13,7 @@ FRESH_DNS = "-Dsun.net.inetaddr.ttl=5 -Dsun.net.inetaddr.negative.ttl=1"
 
 
 def zookeeper(deployment: Deployment) -> list[Object]:
-    """Everything a managed ZooKeeper needs; nothing for an external one."""
+    """Return everything a managed ZooKeeper needs; nothing for an external one."""
     if deployment.spec.zookeeper.external:
         return []
     name = f"{deployment.name}-{COMPONENT}"
@@ -30,7 +31,15 @@ def zookeeper(deployment: Deployment) -> list[Object]:
 def _config(deployment: Deployment) -> str:
     keeper = deployment.spec.zookeeper
     hosts = deployment.hosts(COMPONENT, keeper.replicas)
-    return render("zoo.cfg", tick=keeper.tick_time, port=ZOOKEEPER_PORT, hosts=hosts)
+    tick = keeper.tick_time
+    return render(
+        "zoo.cfg",
+        tick=tick,
+        min_session=MIN_SESSION_TICKS * tick,
+        max_session=MAX_SESSION_TICKS * tick,
+        port=ZOOKEEPER_PORT,
+        hosts=hosts,
+    )
 
 
 def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:

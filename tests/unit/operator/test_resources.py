@@ -108,10 +108,25 @@ def test_zookeeper_limits_are_times_not_ticks(tick: int, init: int, sync: int) -
     config = properties(everything(zookeeper={"tickTime": tick}), "demo-zookeeper", "zoo.cfg")
     assert (config["initLimit"], config["syncLimit"]) == (str(init), str(sync))
     assert config["minSessionTimeout"] == str(2 * tick)
+    assert config["maxSessionTimeout"] == str(20 * tick)
 
 
 @pytest.mark.parametrize(
-    ("brokers", "copies", "in_sync"), [(1, "1", "1"), (2, "2", "2"), (3, "3", "2"), (5, "3", "2")]
+    ("factor", "minimum", "copies", "in_sync"),
+    [(5, None, "5", "4"), (5, 3, "5", "3"), (None, 3, "3", "3")],
+)
+def test_the_transaction_log_is_as_safe_as_the_topics(
+    factor: int | None, minimum: int | None, copies: str, in_sync: str
+) -> None:
+    topics = {"replicationFactor": factor, "minInSyncReplicas": minimum}
+    objects = kafka.kafka(deployment(kafka={"replicas": 5}, topics=topics))
+    config = properties(objects, "demo-kafka", "server.properties")
+    assert config["transaction.state.log.replication.factor"] == copies
+    assert config["transaction.state.log.min.isr"] == in_sync
+
+
+@pytest.mark.parametrize(
+    ("brokers", "copies", "in_sync"), [(1, "1", "1"), (2, "2", "1"), (3, "3", "2"), (5, "3", "2")]
 )
 def test_kafka_copies_fit_the_brokers(brokers: int, copies: str, in_sync: str) -> None:
     config = properties(everything(kafka={"replicas": brokers}), "demo-kafka", "server.properties")

@@ -4,7 +4,7 @@ from typing import Any
 
 import jinja2
 
-# The files are no HTML; a forgotten variable must stop us, not give an empty setting.
+# The files are not HTML; a forgotten variable must stop us, not give an empty setting.
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("espha_operator.resources", "templates"),
     undefined=jinja2.StrictUndefined,
@@ -14,5 +14,5 @@ _ENVIRONMENT = jinja2.Environment(
 
 
 def render(template: str, **values: Any) -> str:
-    """The configuration file of that name with the given values."""
+    """Return the configuration file of that name with the given values."""
     return _ENVIRONMENT.get_template(f"{template}.j2").render(**values)
