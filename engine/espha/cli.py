@@ -123,17 +123,17 @@ def supervise(
     """Run a child process, in the election for the active role; serve status over HTTP."""
     import sys
 
-    from espha.ha.spawner import Command, Launcher, Starter
+    from espha.ha.spawner import CommandSpawner, ForkServerSpawner, Spawner
     from espha.ha.supervisor import supervise as run
 
-    starter: Starter
+    spawner: Spawner
     if child == ["engine"]:
-        starter = Launcher([sys.executable, "-m", "espha.engine.fork_server"])
+        spawner = ForkServerSpawner([sys.executable, "-m", "espha.engine.fork_server"])
     elif "/" in child[0]:
-        starter = Command(child)
+        spawner = CommandSpawner(child)
     else:
-        starter = Command([sys.executable, "-m", "espha.cli", *child])
-    run(_settings(), starter, election)
+        spawner = CommandSpawner([sys.executable, "-m", "espha.cli", *child])
+    run(_settings(), spawner, election)
 
 
 @app.command()

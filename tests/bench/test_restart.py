@@ -1,4 +1,4 @@
-"""How long an engine takes to be in step again, behind six minutes' worth of log and an hour's."""
+"""How long an engine takes to be in sync again, behind six minutes' worth of log and an hour's."""
 
 import time
 from functools import partial
@@ -33,7 +33,7 @@ BATCHES_A_COMMIT = 500
 @pytest.mark.timeout(1800)
 def test_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Engines follow a log that was written for them; then one is killed, in several ways."""
-    table = Table("minutes", "rows", "order records", "what", "replayed", "in step s", "ratio")
+    table = Table("minutes", "rows", "order records", "what", "replayed", "in sync s", "ratio")
     base: dict[str, float] = {}
     session = open_session("local[1]", JAR_CACHE / "engine")
     zookeeper, kafka = ZooKeeper(tmp_path), Kafka(tmp_path, 3)
@@ -88,8 +88,8 @@ def restarts(deployment: Deployment) -> list[tuple[str, int, float]]:
 
 
 def after(engine: Replica, started: float) -> tuple[int, float]:
-    """Wait until an engine is in step; return how many order records it replayed, and seconds."""
-    wait_until(lambda: bool(engine.status().get("in_step")), 900, f"{engine.name} in step")
+    """Wait until an engine is in sync; return how many order records it replayed, and seconds."""
+    wait_until(lambda: bool(engine.status().get("in_sync")), 900, f"{engine.name} in sync")
     return int(engine.status()["replayed"]), time.monotonic() - started
 
 

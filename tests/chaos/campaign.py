@@ -86,10 +86,10 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
     try:
         with _errors(trial, outcome, say):
             trial.start()
-            say(f"{trial.id}: three engines in step, {plan.rate:g} rows a second")
+            say(f"{trial.id}: three engines in sync, {plan.rate:g} rows a second")
             if number == 0 and plan.warm_up_s:
                 time.sleep(plan.warm_up_s)
-                trial.wait_in_step(0.0)
+                trial.wait_in_sync(0.0)
             epoch = trial.epoch()
             if number == 0 and plan.soak_minutes:
                 _soak(trial, plan.soak_minutes, say)
@@ -133,7 +133,7 @@ def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome
     stroke = strike_now()
     strike.target, strike.detail = stroke.target, stroke.detail
     stroke.mend()
-    trial.wait_in_step(max(time.monotonic(), strike.struck))
+    trial.wait_in_sync(max(time.monotonic(), strike.struck))
     strike.ended = time.monotonic()
     strike.measure(trial.reader.refresh()[strike.seen :])
     reached = trial.epoch()
@@ -148,7 +148,7 @@ def _told(strike: Strike) -> str:
     return (
         f"{strike.name}{moment}: {strike.target}{detail}; gap {strike.gap_ms:.0f} ms, "
         f"later {strike.later_ms:.0f}; "
-        f"{strike.takeovers} take-overs; in step after {strike.ended - strike.struck:.1f} s"
+        f"{strike.takeovers} take-overs; in sync after {strike.ended - strike.struck:.1f} s"
     )
 
 
@@ -156,5 +156,5 @@ def _soak(trial: Trial, minutes: float, say: Say) -> None:
     """Let the load run; say each minute where things stand."""
     for minute in range(1, round(minutes) + 1):
         time.sleep(60)
-        trial.wait_in_step(0.0)
+        trial.wait_in_sync(0.0)
         say(f"minute {minute}: {len(trial.reader.arrivals)} outputs, epoch {trial.epoch()}")

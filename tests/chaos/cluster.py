@@ -69,7 +69,7 @@ def _fault(name: str, chance: Random) -> Strike:
             and demo.rows_written() > rows
         )
 
-    demo.wait("another operator is there, and all are in step", recovered, _RECOVERY_S)
+    demo.wait("another operator is there, and all are in sync", recovered, _RECOVERY_S)
     strike.ended = time.monotonic()
     strike.takeovers = demo.status().get("failovers", 0) - before.get("failovers", 0)
     strike.false_failovers = max(0, strike.takeovers - deaths)

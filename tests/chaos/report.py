@@ -16,7 +16,7 @@ from chaos.verdict import DAMAGES, Strike, Verdict
 VERSION = 2
 HEADINGS = (
     "fault", "rows/s", "count", "successor p50 ms", "p99 ms", "gap p50 ms", "p99 ms", "max ms",
-    "later max ms", "in step p50 s", "max s", "take-overs", "false failovers",
+    "later max ms", "in sync p50 s", "max s", "take-overs", "false failovers",
 )  # fmt: skip
 
 

@@ -91,7 +91,7 @@ class Trial:
                 self.disks[pod.name] = SmallDisk(folder)
             pod.start()
         wait_until(
-            lambda: all(pod.status().get("in_step") for pod in self.pods),
+            lambda: all(pod.status().get("in_sync") for pod in self.pods),
             2 * LIMIT_S,
             "start",
             LOOK_S,
@@ -102,7 +102,7 @@ class Trial:
         inputs = [self.plan.inputs[source] for source in self.model.sources]
         log = self.folder / "load.log"
         self._load = Load(self._model_name, bootstrap, self.rate, inputs, log)
-        self.wait_in_step(0.0)
+        self.wait_in_sync(0.0)
 
     @property
     def reader(self) -> Reader:
@@ -126,8 +126,8 @@ class Trial:
         """Return the newest epoch that an engine reports."""
         return max(int(pod.status().get("epoch") or 0) for pod in self.pods)
 
-    def wait_in_step(self, since: float) -> None:
-        """Wait until all servers and engines are whole, in step, and output is fresh again.
+    def wait_in_sync(self, since: float) -> None:
+        """Wait until all servers and engines are whole, in sync, and output is fresh again.
 
         Args:
             since: monotonic seconds; output must have come after this moment.
@@ -135,7 +135,7 @@ class Trial:
         if self._watch is not None:
             self._watch.unassign()
         self.site.wait_whole(LIMIT_S)
-        whole = f"all engines of {self.id} in step, one active"
+        whole = f"all engines of {self.id} in sync, one active"
         wait_until(self._has_one_active, LIMIT_S, whole, LOOK_S)
         reached = max(int(pod.status().get("sequence") or 0) for pod in self.pods)
         wait_until(
@@ -150,7 +150,7 @@ class Trial:
         told = [f"all servers whole: {self.site.whole()}"]
         for pod in self.pods:
             status = pod.status()
-            shown = [status.get(key) for key in ("state", "in_step", "sequence", "message")]
+            shown = [status.get(key) for key in ("state", "in_sync", "sequence", "message")]
             told.append(f"{pod.name} {shown}")
         told.append(f"the queue: {', '.join(self.site.queue(self.root))}")
         arrivals = self.reader.refresh() if self._reader else []
@@ -160,7 +160,7 @@ class Trial:
     def _has_one_active(self) -> bool:
         statuses = {pod.name: pod.status() for pod in self.pods}
         active = [name for name, status in statuses.items() if status.get("role") == "active"]
-        if len(active) != 1 or not all(status.get("in_step") for status in statuses.values()):
+        if len(active) != 1 or not all(status.get("in_sync") for status in statuses.values()):
             return False
         # A session that has just ended may not have told anybody yet: ZooKeeper has the last word.
         queue = self.site.queue(self.root)

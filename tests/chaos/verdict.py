@@ -30,7 +30,7 @@ class Strike:
         target, detail: whom it struck, and what chance chose.
         wall: seconds since 1970 of the stroke.
         struck: the same, of the monotonic clock.
-        ended: monotonic moment at which all engines were in step again.
+        ended: monotonic moment at which all engines were in sync again.
         seen: number of outputs that the reader had seen at the stroke.
         takeovers, false_failovers: since the fault before.
         gap_ms: the longest time between two outputs, of those of which some part lies in the

@@ -68,7 +68,7 @@ class Site:
         wait_until(
             lambda: (
                 len(active_of(self.replicas)) == 1
-                and all(replica.status().get("in_step") for replica in self.replicas)
+                and all(replica.status().get("in_sync") for replica in self.replicas)
             ),
             60,
             "one input adapter active, the other one standby",

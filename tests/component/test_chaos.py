@@ -39,7 +39,7 @@ def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("model", "outputs_a_row"), [("two", 1.0), ("join", 0.4)])
-def test_two_sources_and_a_clock_stay_in_step(
+def test_two_sources_and_a_clock_stay_in_sync(
     model: str, outputs_a_row: float, tmp_path: Path
 ) -> None:
     """Engines that read two topics and a clock find the same, also after they were killed."""
@@ -70,7 +70,7 @@ def test_a_zombie_is_fenced_and_comes_back_as_a_standby(
             os.kill(pid, signal.SIGCONT)
         # What it said before it froze is still its status when it wakes up.
         wait_until(lambda: zombie.is_in("standby"), 60, "the zombie is a standby")
-        deployment.wait_in_step()
+        deployment.wait_in_sync()
         deployment.publish("cq/memory", [f"I,N,,{number},1,2,3" for number in range(20, 30)])
         wait_until(lambda: len(deployment.lines("cq/outbound")) >= 30, 60, "30 rows of output")
     finally:

@@ -1,4 +1,4 @@
-"""A project with every window type on three engines: two take-overs, and all stay in step."""
+"""A project with every window type on three engines: two take-overs, and all stay in sync."""
 
 import random
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ CLOCKED = {"q/count", "q/lately"}
 
 @pytest.fixture
 def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
-    """Three engines of the project, in step."""
+    """Three engines of the project, in sync."""
     path = tmp_path / "every.xml"
     path.write_text(published(), encoding="utf-8")
     made = Deployment(kafka, zookeeper, tmp_path, path, {"ESPHA_SNAPSHOT_INTERVAL_S": "5"})
@@ -87,7 +87,7 @@ def wait_for_rows(deployment: Deployment, rows: int) -> None:
 
 def reached(engine: Replica, sequence: int) -> bool:
     status = engine.status()
-    return bool(status.get("in_step")) and status["sequence"] >= sequence
+    return bool(status.get("in_sync")) and status["sequence"] >= sequence
 
 
 def goes_on(deployment: Deployment, sequence: int) -> bool:
@@ -122,8 +122,8 @@ def recomputed(deployment: Deployment) -> dict[str, list[str]]:
     return lines
 
 
-def test_every_window_stays_in_step_through_take_overs(deployment: Deployment) -> None:
-    """Two active engines die under load; then only time passes; nobody is out of step."""
+def test_every_window_stays_in_sync_through_take_overs(deployment: Deployment) -> None:
+    """Two active engines die under load; then only time passes; nobody is out of sync."""
     with Feeder(deployment, rows(), ROWS_A_SECOND) as feeder:
         for fault in ("child", "supervisor"):
             wait_for_rows(deployment, feeder.sent + 40)
@@ -138,10 +138,10 @@ def test_every_window_stays_in_step_through_take_overs(deployment: Deployment) -
     wait_for_rows(deployment, sent)
     before = deployment.active().status()["sequence"]
     wait_until(partial(goes_on, deployment, before + 3), 30, "time alone makes order records")
-    deployment.wait_in_step()
+    deployment.wait_in_sync()
     last = order_log(deployment)[-1]["sequence"]
     for engine in deployment.engines:
-        wait_until(partial(reached, engine, last), 60, f"{engine.name} is in step")
+        wait_until(partial(reached, engine, last), 60, f"{engine.name} is in sync")
         assert engine.status()["diverged_total"] == 0, engine.status()
     check(deployment)
     assert order_log(deployment)[-1]["epoch"] >= 3

@@ -110,7 +110,7 @@ def test_kills_lose_and_double_nothing(deploy: Deploy) -> None:
                 for victim in victims:
                     victim.kill_child()
                 again()
-            deployment.wait_in_step()
+            deployment.wait_in_sync()
         sent = feeder.stop()
     wait_for_rows(deployment, sent)
     assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
@@ -172,7 +172,7 @@ def test_all_engines_at_once(deploy: Deploy) -> None:
         engine.stop()
         engine.start()
     deployment.publish(SOURCE, [row(number) for number in range(100, 150)])
-    deployment.wait_in_step()
+    deployment.wait_in_sync()
     wait_for_rows(deployment, 150)
     assert deployment.lines(OUTPUT) == [expected(number) for number in range(150)]
     check_order_log(deployment)

@@ -94,7 +94,7 @@ class Seat:
             writer=self.writer,
             fence=mock,
             control=mock,
-            keeper=mock,
+            scheduler=mock,
             topic_ids={},
             start=None,
         )
@@ -111,7 +111,7 @@ class Seat:
         """As the supervisor: nobody waits here."""
         return self.role == "active"
 
-    def report(self, state: str, in_step: bool, **facts: Any) -> None:
+    def report(self, state: str, in_sync: bool, **facts: Any) -> None:
         """As the supervisor: hear where the engine is."""
         self.state, self.sequence = state, facts["sequence"]
 

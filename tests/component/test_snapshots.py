@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from espha.kafka.reader import Offsets
 from espha.recovery.plain import dumps, loads
-from espha.recovery.store import Mark, make
+from espha.recovery.store import SnapshotMeta, make
 from support.deployment import Deployment
 from support.replicas import Replica
 from support.servers import Kafka, ZooKeeper, wait_until
@@ -25,7 +25,7 @@ Deploy = Callable[[int], Deployment]
 
 @pytest.fixture
 def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
-    """Start the sample model on so many engines; they are in step, and end with the test."""
+    """Start the sample model on so many engines; they are in sync, and end with the test."""
     only_when_asked = {"ESPHA_SNAPSHOT_INTERVAL_S": "86400"}
     made = Deployment(kafka, zookeeper, tmp_path, settings=only_when_asked)
 
@@ -76,10 +76,10 @@ def keep(engine: Replica) -> int:
 
 
 def restart(deployment: Deployment, engine: Replica) -> dict[str, Any]:
-    """Kill an engine as a whole, start it again, and return its status when it is in step."""
+    """Kill an engine as a whole, start it again, and return its status when it is in sync."""
     engine.stop()
     engine.start()
-    deployment.wait_in_step()
+    deployment.wait_in_sync()
     return engine.status()
 
 
@@ -129,7 +129,7 @@ def test_a_restarted_engine_replays_only_what_is_behind_its_snapshot(deploy: Dep
 
     active.kill_child()
     assert deployment.active_but(active) is standby
-    deployment.wait_in_step()
+    deployment.wait_in_sync()
     feed(deployment, *range(43, 46))
     check_output(deployment, 46)
 
@@ -170,7 +170,7 @@ def test_what_is_missing_is_named(deploy: Deploy) -> None:
     engine.start()
     wait_until(lambda: bool(engine.status().get("message")), 120, "a message")
     status = engine.status()
-    assert not status["in_step"]
+    assert not status["in_sync"]
     topic = deployment.plan.order_log
     assert f"topic {topic}: order records 1 to 5 are gone (retention)" in status["message"]
     assert f"{damaged.name}: it ends too early" in status["message"]
@@ -186,18 +186,18 @@ def test_a_diverged_engine_rebuilds_and_says_so(deploy: Deploy) -> None:
     good = keep(standby)
     feed(deployment, 25)
     keep(standby)
-    shelf = deployment.snapshots(standby)
-    header, body = shelf.read(shelf.files()[0])
+    store = deployment.snapshots(standby)
+    header, body = store.read(store.files()[0])
     state = loads(body)
     ((*others, last),) = state["windows"][SUM]
     state["windows"][SUM] = [(*others, last + 1)]
-    mark = Mark(**{name: getattr(header, name) for name in Mark.model_fields})
-    shelf.write(make(mark, dumps(state), header.engine, header.runtime, header.made))
+    mark = SnapshotMeta(**{name: getattr(header, name) for name in SnapshotMeta.model_fields})
+    store.write(make(mark, dumps(state), header.engine, header.runtime, header.made))
     feed(deployment, 26)
     standby.stop()
     standby.start()
     wait_until(lambda: bool(standby.status().get("diverged")), 120, "it has diverged")
-    deployment.wait_in_step()
+    deployment.wait_in_sync()
     status = standby.status()
     assert (status["diverged_total"], status["snapshot_loaded"]) == (1, good)
     assert f"order record {header.sequence + 1}: 1 outputs" in status["diverged"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 _INVARIANTS = "tests/component/test_invariants.py"
-_LAUNCHER = "tests/component/test_launcher.py"
+_FORK_SERVER = "tests/component/test_fork_server.py"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ MUTATIONS = (
         "engine/espha/pipeline/session.py",
         "        jvm.dev.espha.Fence.end()\n",
         "",
-        f"{_LAUNCHER}::test_a_fence_that_is_under_way_dies_with_its_engine_process",
+        f"{_FORK_SERVER}::test_a_fence_that_is_under_way_dies_with_its_engine_process",
         "Fenced",
     ),
     Mutation(

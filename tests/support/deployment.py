@@ -13,7 +13,7 @@ from espha.connectors.topics import topic_plan
 from espha.kafka.reader import Offsets, read_range
 from espha.kafka.writer import FencedWriter, Record
 from espha.reader import read_project
-from espha.recovery.store import Shelf
+from espha.recovery.store import SnapshotStore
 from support.replicas import Replica, active_of
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until
 
@@ -52,7 +52,7 @@ class Deployment:
         self._source: FencedWriter | None = None
 
     def start(self, engines: int = 3) -> None:
-        """Start engines and wait until all are in step and one is active."""
+        """Start engines and wait until all are in sync and one is active."""
         for number in range(engines):
             engine = Replica(f"engine-{number}", self._folder, ["--", "engine"], self._environment)
             engine.environment["ESPHA_SNAPSHOTS"] = str(self.snapshots(engine).folder)
@@ -61,21 +61,21 @@ class Deployment:
             peers = [f"127.0.0.1:{peer.port}" for peer in self.engines if peer is not engine]
             engine.environment["ESPHA_PEERS"] = ",".join(peers)
             engine.start()
-        self.wait_in_step()
+        self.wait_in_sync()
 
-    def snapshots(self, engine: Replica) -> Shelf:
+    def snapshots(self, engine: Replica) -> SnapshotStore:
         """Return the folder with an engine's snapshots."""
-        return Shelf(self._folder / f"{engine.name}-snapshots")
+        return SnapshotStore(self._folder / f"{engine.name}-snapshots")
 
-    def wait_in_step(self, timeout: float = 240) -> None:
-        """Wait until every engine is in step and exactly one of them is active."""
+    def wait_in_sync(self, timeout: float = 240) -> None:
+        """Wait until every engine is in sync and exactly one of them is active."""
         wait_until(
             lambda: (
-                all(engine.status().get("in_step") for engine in self.engines)
+                all(engine.status().get("in_sync") for engine in self.engines)
                 and len(active_of(self.engines)) == 1
             ),
             timeout,
-            f"engines of {self.name} in step, one active",
+            f"engines of {self.name} in sync, one active",
         )
 
     def active(self, timeout: float = 120) -> Replica:

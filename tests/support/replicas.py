@@ -69,7 +69,7 @@ class Replica:
         return self.status().get("state") in states
 
     def started(self) -> int:
-        """Return the process id of what the supervisor has started: a launcher, or the child.
+        """Return the process id of what the supervisor has started: a fork server, or the child.
 
         Raises:
             LookupError: there is nothing now.
@@ -80,7 +80,7 @@ class Replica:
         return children[0]
 
     def child(self) -> int:
-        """Return the process id of the supervisor's child; for an engine, its launcher's.
+        """Return the process id of the supervisor's child; for an engine, its fork server's.
 
         Raises:
             LookupError: there is none now.
@@ -88,7 +88,7 @@ class Replica:
         started = self.started()
         if b"espha.engine.fork_server" not in Path(f"/proc/{started}/cmdline").read_bytes():
             return started
-        return self._launched(PROCESS_NAME)
+        return self._forked(PROCESS_NAME)
 
     def jvm(self) -> int:
         """Return the process id of an engine's JVM.
@@ -96,9 +96,9 @@ class Replica:
         Raises:
             LookupError: there is none now.
         """
-        return self._launched("java")
+        return self._forked("java")
 
-    def _launched(self, name: str) -> int:
+    def _forked(self, name: str) -> int:
         for pid in _children(self.started()):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text().strip() == name:

@@ -26,8 +26,8 @@ from espha.kafka.writer import FencedWriter, Record
 from espha.model import Project, model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.control import Control
-from espha.recovery.scheduler import Keeper
-from espha.recovery.store import Mark
+from espha.recovery.scheduler import SnapshotScheduler
+from espha.recovery.store import SnapshotMeta
 
 _BATCH_LIMIT = 5_000
 _REPLAY_RECORDS = 500
@@ -86,10 +86,10 @@ class Position:
     )
 
     @classmethod
-    def behind(cls, mark: Mark) -> "Position":
+    def behind(cls, meta: SnapshotMeta) -> "Position":
         """Return the position of a state that was restored."""
-        counts = cls().counts | mark.counts
-        return cls(mark.sequence, mark.epoch, mark.clock, fresh=False, counts=counts)
+        counts = cls().counts | meta.counts
+        return cls(meta.sequence, meta.epoch, meta.clock, fresh=False, counts=counts)
 
     def passed(self, record: OrderRecord) -> None:
         """Go behind an order record."""
@@ -112,9 +112,9 @@ class Engine:
         writer: FencedWriter,
         fence: Fence,
         control: Control,
-        keeper: Keeper,
+        scheduler: SnapshotScheduler,
         topic_ids: dict[str, str],
-        start: Mark | None,
+        start: SnapshotMeta | None,
         acknowledge: Callable[[OrderRecord], None] = lambda record: None,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning."""
@@ -129,7 +129,7 @@ class Engine:
         self._writer = writer
         self._fence = fence
         self._control = control
-        self._keeper = keeper
+        self._scheduler = scheduler
         self._topic_ids = topic_ids
         self._at = Position.behind(start) if start else Position()
         self._base = self._at.sequence
@@ -237,10 +237,10 @@ class Engine:
                 )
             self._count(batch, result)
         self._replayed += len(pending)
-        self._report("standby" if self._in_step else "replaying")
+        self._report("standby" if self._in_sync else "replaying")
 
     @property
-    def _in_step(self) -> bool:
+    def _in_sync(self) -> bool:
         return self._reported in ("standby", "active")
 
     def _take_over(self) -> None:
@@ -308,20 +308,20 @@ class Engine:
     def _snapshot(self) -> None:
         """Keep the state now and then; one that fails costs a line in the log."""
         active = self._reported == "active"
-        if self._keeper.due(active) and not self._at.fresh:
-            self._keeper.keep(self._mark(active), self._job.snapshot)
-        if self._keeper.news():
+        if self._scheduler.due(active) and not self._at.fresh:
+            self._scheduler.keep(self._meta(active), self._job.snapshot)
+        if self._scheduler.news():
             self._report(self._reported)
 
-    def _mark(self, active: bool) -> Mark:
+    def _meta(self, active: bool) -> SnapshotMeta:
         at = self._at
-        return Mark(
+        return SnapshotMeta(
             sequence=at.sequence,
             epoch=at.epoch,
             clock=at.clock,
             model=self._model,
             order_log=self._writer.committed if active else self._log.reached,
-            inputs=self._inputs.places(),
+            inputs=self._inputs.cursors(),
             topics=self._topic_ids,
             counts=at.counts,
         )
@@ -340,7 +340,7 @@ class Engine:
         self._reported = state
         self._control.report(
             state,
-            self._in_step,
+            self._in_sync,
             sequence=self._at.sequence,
             epoch=self._at.epoch,
             active=self._at.active,
@@ -348,7 +348,7 @@ class Engine:
             model_digest=self._model,
             replayed=self._replayed,
             **self._at.counts,
-            **self._keeper.facts(),
+            **self._scheduler.facts(),
         )
 
 

@@ -1,7 +1,7 @@
-"""The launcher: starts an engine's process again in a second, because all that is slow stays.
+"""The fork server: starts an engine's process again in a second, because all that is slow stays.
 
 Importing Spark's Python side and starting its JVM is nine tenths of what an engine's start costs in
-processor time. The launcher does that once. It forks an engine process whenever the supervisor
+processor time. The fork server does that once. It forks an engine process whenever the supervisor
 asks; that one opens its session on the JVM that runs already. What an engine process that has died
 left in the JVM is ended before anything else happens: its query, its worker, a fence under way.
 
@@ -9,9 +9,9 @@ The supervisor's requests, and the answers, go over a socket pair. A request is 
 descriptors: the engine's standard input, and what it reports its status on. The answers are JSON:
 `{"pid": 17}` when it runs, `{"code": 1}` when it has ended (as in `subprocess`: -9 by SIGKILL).
 
-The launcher ends, and the JVM with it, when the supervisor or the JVM ends, when the JVM cannot be
-cleared, when an engine process ends in a way for which the JVM may be to blame, and now and then:
-a JVM never forgets all of what dead processes held in it.
+The fork server ends, and the JVM with it, when the supervisor or the JVM ends, when the JVM cannot
+be cleared, when an engine process ends in a way for which the JVM may be to blame, and now and
+then: a JVM never forgets all of what dead processes held in it.
 """
 
 import array
@@ -30,7 +30,7 @@ from typing import NoReturn
 
 import structlog
 
-from espha.ha.spawner import LAUNCH_FD_VARIABLE, PROCESS_NAME, START
+from espha.ha.spawner import FORK_SERVER_FD_VARIABLE, PROCESS_NAME, START
 from espha.jsonlog import configure
 from espha.pipeline.session import Jvm, start_jvm
 from espha.protocol.control import EXIT_UNKNOWN, STATUS_FD_VARIABLE, die_with_parent
@@ -42,7 +42,7 @@ _PR_SET_NAME = 15
 _LOG = structlog.get_logger()
 
 
-class _Launcher:
+class _ForkServer:
     def __init__(self, settings: Settings, talk: socket.socket) -> None:
         self._settings = settings
         self._talk = talk
@@ -137,7 +137,7 @@ class _Launcher:
             os._exit(EXIT_UNKNOWN)
 
     def _end(self, reason: str) -> NoReturn:
-        _LOG.warning(f"the launcher ends: {reason}")
+        _LOG.warning(f"the fork server ends: {reason}")
         sys.stdout.flush()
         os._exit(0)  # the engine process dies with it, and so does the JVM
 
@@ -146,9 +146,9 @@ def main() -> None:
     """Serve the supervisor that has started this process."""
     configure()
     die_with_parent()
-    talk = socket.socket(fileno=int(os.environ.pop(LAUNCH_FD_VARIABLE)))
+    talk = socket.socket(fileno=int(os.environ.pop(FORK_SERVER_FD_VARIABLE)))
     talk.set_inheritable(False)
-    _Launcher(load_settings(), talk).run()
+    _ForkServer(load_settings(), talk).run()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 from espha.kafka.order_log import Range
 from espha.kafka.reader import PARTITION, LogError, Offsets, check, reader
 from espha.pipeline.job import Input
-from espha.recovery.store import Place
+from espha.recovery.store import Cursor
 
 _BUFFERED_AT_MOST = 50_000
 """Records held for one topic while another one is asked for; the topic is paused above it."""
@@ -22,30 +22,30 @@ class Inputs:
     """
 
     def __init__(
-        self, bootstrap: str, topics: list[str], places: Mapping[str, Place] | None = None
+        self, bootstrap: str, topics: list[str], cursors: Mapping[str, Cursor] | None = None
     ) -> None:
         """Begin at the topics' first records, or where a snapshot says that its engine was.
 
         Raises:
             LogError: records that come next are gone.
         """
-        places = places or {}
+        cursors = cursors or {}
         offsets = Offsets(bootstrap)
         self._first = {topic: offsets.first(topic) for topic in topics}
-        _expect_there(places, self._first)
-        starts = {**self._first, **{topic: place.read for topic, place in places.items()}}
-        self._next = {**self._first, **{topic: place.next for topic, place in places.items()}}
-        self._used = set(places)
+        _expect_there(cursors, self._first)
+        starts = {**self._first, **{topic: place.read for topic, place in cursors.items()}}
+        self._next = {**self._first, **{topic: place.next for topic, place in cursors.items()}}
+        self._used = set(cursors)
         self._stable = dict(starts)
         self._buffers: dict[str, deque[Input]] = {topic: deque() for topic in topics}
         self._paused: set[str] = set()
         self._consumer = reader(bootstrap, starts)
 
-    def places(self) -> dict[str, Place]:
+    def cursors(self) -> dict[str, Cursor]:
         """Return where this engine is in each topic that it has used; a snapshot keeps it."""
         self._fetch(0, 1000)  # the end of a topic may just have been reached
         return {
-            topic: Place(self._next[topic], buffer[0].offset if buffer else self._stable[topic])
+            topic: Cursor(self._next[topic], buffer[0].offset if buffer else self._stable[topic])
             for topic, buffer in self._buffers.items()
             if topic in self._used
         }
@@ -152,8 +152,8 @@ class Inputs:
             self._stable[topic] = max(self._stable[topic], message.offset())
 
 
-def _expect_there(places: Mapping[str, Place], first: Mapping[str, int]) -> None:
-    for topic, place in places.items():
+def _expect_there(cursors: Mapping[str, Cursor], first: Mapping[str, int]) -> None:
+    for topic, place in cursors.items():
         if topic in first and first[topic] > place.read:
             raise LogError(
                 f"topic {topic}: records {place.read} to {first[topic] - 1} come next after the "

@@ -21,8 +21,8 @@ from espha.protocol.control import EXIT_UNKNOWN, Control
 from espha.protocol.settings import Settings
 from espha.reader import read_project
 from espha.records.catalyst import CodecError
-from espha.recovery.restore import Past, needs
-from espha.recovery.scheduler import Keeper
+from espha.recovery.restore import Recovery, requirements
+from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import Snapshot
 
 _SPARK_S = 600
@@ -37,18 +37,18 @@ def run_engine(settings: Settings) -> NoReturn:
     """
     control = Control()
     control.report("starting", False)
-    past = Past(settings)
+    recovery = Recovery(settings)
     try:
-        _assemble(settings, control, past).run()
+        _assemble(settings, control, recovery).run()
     except (ModelError, CodecError) as error:
         _give_up(control, "refused", str(error), 2)
     except OSError as error:
         _give_up(control, "refused", f"{settings.model}: {error.strerror}", 2)
     except Diverged as error:
-        past.ledger.diverged(error.sequence, error.base, str(error))
-        _give_up(control, "diverged", str(error), 1, **past.ledger.facts())
+        recovery.divergences.diverged(error.sequence, error.base, str(error))
+        _give_up(control, "diverged", str(error), 1, **recovery.divergences.facts())
     except LogError as error:
-        _give_up(control, "failed", f"{error}{past.passed_over()}", 1)
+        _give_up(control, "failed", f"{error}{recovery.passed_over()}", 1)
     except WriterFailed as error:
         _give_up(control, "failed", f"{type(error).__name__}: {error}", 1)
     except Exception as error:
@@ -63,7 +63,7 @@ def transactional_id(prefix: str, project: str) -> str:
     return f"{prefix}.{project}"
 
 
-def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
+def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engine:
     xml = settings.model.read_text(encoding="utf-8")
     project = read_project(xml, settings.model.name)
     plan = topic_plan(project, settings.prefix, settings.deployment)
@@ -71,9 +71,9 @@ def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
     session = open_session(settings.spark_master, settings.jars)
     job = BatchJob(session, xml, project, plan)
     signal.alarm(0)
-    wanted = needs(settings.bootstrap, project, plan)
-    begin = past.restore(job, wanted)
-    mark = begin.header if begin else None
+    wanted = requirements(settings.bootstrap, project, plan)
+    begin = recovery.restore(job, wanted)
+    meta = begin.header if begin else None
     writer = FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name))
     writer.warm_up(plan.all())
     fence = FastFence(session, settings.bootstrap)
@@ -84,32 +84,34 @@ def _assemble(settings: Settings, control: Control, past: Past) -> Engine:
         project=project,
         plan=plan,
         job=job,
-        log=OrderLog(settings.bootstrap, plan.order_log, mark.order_log if mark else 0),
+        log=OrderLog(settings.bootstrap, plan.order_log, meta.order_log if meta else 0),
         inputs=Inputs(
-            settings.bootstrap, list(plan.inputs.values()), mark.inputs if mark else None
+            settings.bootstrap, list(plan.inputs.values()), meta.inputs if meta else None
         ),
         writer=writer,
         fence=fence,
         control=control,
-        keeper=_keeper(settings, control, past, begin),
+        scheduler=_scheduler(settings, control, recovery, begin),
         topic_ids=dict(wanted.topics),
-        start=mark,
+        start=meta,
         acknowledge=acknowledgements(settings.ack_log),
     )
 
 
-def _keeper(settings: Settings, control: Control, past: Past, begin: Snapshot | None) -> Keeper:
-    keeper = Keeper(
-        past.shelf,
-        past.ledger,
+def _scheduler(
+    settings: Settings, control: Control, recovery: Recovery, begin: Snapshot | None
+) -> SnapshotScheduler:
+    scheduler = SnapshotScheduler(
+        recovery.store,
+        recovery.divergences,
         engine=settings.name,
         runtime=RUNTIME,
         interval_s=settings.snapshot_interval_s,
         wanted=control.snapshot_wanted,
     )
     if begin:
-        keeper.loaded(begin)
-    return keeper
+        scheduler.loaded(begin)
+    return scheduler
 
 
 def _give_up(control: Control, state: str, message: str, code: int, **facts: int | str) -> NoReturn:

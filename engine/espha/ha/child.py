@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from espha.ha.spawner import Starter
+from espha.ha.spawner import Spawner
 
 Status = dict[str, Any]
 
 
 class Child:
-    """Has `starter` start a child; calls `on_status` for each status line, `on_exit` at its end.
+    """Has `spawner` start a child; calls `on_status` for each status line, `on_exit` at its end.
 
     Both are called from threads of this object. Make it in the main thread: what it starts asks
     the kernel to be killed when the thread that started it ends.
@@ -21,7 +21,7 @@ class Child:
 
     def __init__(
         self,
-        starter: Starter,
+        spawner: Spawner,
         on_status: Callable[[Status], None],
         on_exit: Callable[[int], None],
     ) -> None:
@@ -29,7 +29,7 @@ class Child:
         stdin, told = os.pipe()
         status, reported = os.pipe()
         self._stdin = os.fdopen(told, "wb", buffering=0)
-        self._process = starter.start(stdin, reported)
+        self._process = spawner.start(stdin, reported)
         os.close(stdin)
         os.close(reported)
         threading.Thread(target=self._listen, args=(status, on_status), daemon=True).start()

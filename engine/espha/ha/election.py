@@ -12,7 +12,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
 from espha.ha import zookeeper
-from espha.ha.heartbeat import Watch, Whereabouts, close_session
+from espha.ha.heartbeat import HeartbeatMonitor, MemberInfo, close_session
 
 ZNODE_PREFIX = "server-n_"
 NEXT = "next"
@@ -41,15 +41,15 @@ class Membership:
         address: str = "",
         silent_ms: int = 500,
     ) -> None:
-        """Open the session; `address` is where this supervisor's beacon listens.
+        """Open the session; `address` is where this supervisor's heartbeat server listens.
 
-        A predecessor whose beacon says nothing for `silent_ms` counts as dead.
+        A predecessor whose heartbeat server says nothing for `silent_ms` counts as dead.
         """
         self._servers = servers
         self._root = root.rstrip("/")
         self._prefix = f"{self._root}/{ZNODE_PREFIX}"
         self._name, self._address, self._silent_ms = name, address, silent_ms
-        self._watched: tuple[str, Watch] | None = None
+        self._watched: tuple[str, HeartbeatMonitor] | None = None
         self._on_elected = on_elected
         self._session_s = session_ms / 1000
         self._wake = threading.Event()
@@ -176,14 +176,14 @@ class Membership:
         if before is None or self._watched:
             return
         with contextlib.suppress(NoNodeError, ValueError, TypeError):
-            found = Whereabouts(**json.loads(self._client.get(before)[0]))
+            found = MemberInfo(**json.loads(self._client.get(before)[0]))
             if found.address:
-                watch = Watch(
+                monitor = HeartbeatMonitor(
                     found.address,
                     lambda: close_session(self._servers, found, self._session_s),
                     self._silent_ms,
                 )
-                self._watched = (before, watch)
+                self._watched = (before, monitor)
 
     def _own(self, queue: list[str]) -> str | None:
         """Find this session's znode, also one whose creation was never confirmed."""
@@ -208,7 +208,7 @@ class Membership:
         if self.znode:
             step = self._client.transaction()
             step.delete(self.znode)
-            step.create(self._prefix, self._whereabouts(), ephemeral=True, sequence=True)
+            step.create(self._prefix, self._member_info(), ephemeral=True, sequence=True)
             left, made = step.commit()
             if not isinstance(made, Exception):
                 self._made(str(made))
@@ -223,7 +223,7 @@ class Membership:
             return
         self._made(
             self._client.create(
-                self._prefix, self._whereabouts(), ephemeral=True, sequence=True, makepath=True
+                self._prefix, self._member_info(), ephemeral=True, sequence=True, makepath=True
             )
         )
 
@@ -242,9 +242,9 @@ class Membership:
             raise ConnectionLoss
         return known
 
-    def _whereabouts(self) -> bytes:
+    def _member_info(self) -> bytes:
         session, password = self._session()
-        found = Whereabouts(self._name, self._address, session, password.hex())
+        found = MemberInfo(self._name, self._address, session, password.hex())
         return json.dumps(found._asdict()).encode()
 
     def _changed(self, _event: Any) -> None:

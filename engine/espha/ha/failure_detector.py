@@ -5,7 +5,7 @@ _FORGETS = 0.995
 _AT_MOST_S = 10.0
 
 
-class Patience:
+class FailureDetector:
     """Learns from how long signs of life usually stay away, and is never shorter than asked for.
 
     On a quiet machine that is the limit that was asked for; on one where everybody waits for the
@@ -23,7 +23,7 @@ class Patience:
         self.silent_s = 0.0
         """How long there has been no sign of life."""
 
-    def heard(self) -> None:
+    def heartbeat(self) -> None:
         """Note a sign of life."""
         self._usual = max(self._usual * _FORGETS, self.silent_s)
         self.silent_s = 0.0
@@ -38,6 +38,6 @@ class Patience:
         return min(max(self._at_least, _TIMES_USUAL * self._usual), _AT_MOST_S)
 
     @property
-    def over(self) -> bool:
+    def suspected(self) -> bool:
         """Whether the silence has lasted too long."""
         return self.silent_s > self.limit_s - self._tick / 2

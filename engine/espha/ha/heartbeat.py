@@ -18,7 +18,7 @@ import structlog
 from kazoo.handlers.threading import KazooTimeoutError
 
 from espha.ha import zookeeper
-from espha.ha.failure_detector import Patience
+from espha.ha.failure_detector import FailureDetector
 
 _CONNECT_S = 0.25
 _ATTEMPTS = 2
@@ -28,12 +28,12 @@ _CLOSE_S = 2.0
 _LOG = structlog.get_logger()
 
 
-class Whereabouts(NamedTuple):
+class MemberInfo(NamedTuple):
     """What a znode says of its supervisor.
 
     Attributes:
         name: the engine's name.
-        address: where its beacon listens, "host:port"; empty: nowhere.
+        address: where its heartbeat server listens, "host:port"; empty: nowhere.
         session: ZooKeeper's session id, as a number.
         password: the session's password, as hex digits.
     """
@@ -44,7 +44,7 @@ class Whereabouts(NamedTuple):
     password: str = ""
 
 
-class Beacon:
+class HeartbeatServer:
     """Accepts connections and sends a byte on each now and then; they end with this process."""
 
     def __init__(self, host: str) -> None:
@@ -55,8 +55,8 @@ class Beacon:
         self._lock = threading.Lock()
         self._held: list[socket.socket] = []
         self._closed = threading.Event()
-        threading.Thread(target=self._accept, name="beacon", daemon=True).start()
-        threading.Thread(target=self._beat, name="beat", daemon=True).start()
+        threading.Thread(target=self._accept, name="heartbeat-server", daemon=True).start()
+        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
@@ -82,21 +82,21 @@ class Beacon:
                 connection.close()
 
 
-class Watch:
-    """Holds a connection to a beacon; calls `on_end` once, from its own thread, when it is gone.
+class HeartbeatMonitor:
+    """Holds a connection to a heartbeat server; calls `on_end` once when that one is gone.
 
-    A beacon that cannot be reached from the first is looked for again and again; it is only gone
-    when its machine says that nobody listens there.
+    `on_end` is called from a thread of its own. A server that cannot be reached from the first is
+    looked for again and again; it is only gone when its machine says that nobody listens there.
     """
 
     def __init__(self, address: str, on_end: Callable[[], None], silent_ms: int = 500) -> None:
-        """Watch the beacon at `address`; one that says nothing for `silent_ms` is gone."""
+        """Watch the server at `address`; one that says nothing for `silent_ms` is gone."""
         self._address, self._on_end = address, on_end
-        self._patience = Patience(silent_ms / 1000, _BEAT_S)
+        self._detector = FailureDetector(silent_ms / 1000, _BEAT_S)
         self._stopped = threading.Event()
         self._connection: socket.socket | None = None
         self._refused = False
-        threading.Thread(target=self._run, name="watch", daemon=True).start()
+        threading.Thread(target=self._run, name="heartbeat-monitor", daemon=True).start()
 
     def stop(self) -> None:
         """Look no longer; `on_end` is not called any more."""
@@ -129,21 +129,21 @@ class Watch:
         """Listen until the connection ends (False), or until it has been silent (True)."""
         if not self._connection:
             return False
-        self._patience.heard()
+        self._detector.heartbeat()
         with self._connection as connection, contextlib.suppress(OSError):
             connection.settimeout(_BEAT_S)
-            while not self._patience.over:
+            while not self._detector.suspected:
                 try:
                     if not connection.recv(64):
                         return False
-                    self._patience.heard()
+                    self._detector.heartbeat()
                 except TimeoutError:
-                    self._patience.tick()
+                    self._detector.tick()
             return True
         return False
 
 
-def close_session(servers: str, dead: Whereabouts, session_s: float) -> None:
+def close_session(servers: str, dead: MemberInfo, session_s: float) -> None:
     """Close a session of somebody else, by which its znode goes away.
 
     Args:

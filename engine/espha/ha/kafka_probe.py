@@ -3,8 +3,11 @@
 An active engine that cannot reach Kafka keeps its ZooKeeper session, so nobody takes over. Its
 supervisor therefore asks each broker ten times a second which requests it knows, the one question
 that any broker answers at once and by itself. When none answers any more, it asks the other
-supervisors: if Kafka answers one that is in step, this engine is the one that is cut off, and has
+supervisors: if Kafka answers one that is in sync, this engine is the one that is cut off, and has
 to go; if it answers nobody, a failover would not help.
+
+The probe speaks to PLAINTEXT listeners only: on one with TLS or SASL no broker would ever answer
+it, so nobody would be found to be cut off.
 
 Each broker has a connection and a thread of its own, so that one that is gone delays no other. A
 Kafka client is of no use here: it sends a question to one broker, and waits for that one.
@@ -18,10 +21,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
-from espha.ha.failure_detector import Patience
+from espha.ha.failure_detector import FailureDetector
 from espha.recovery.remote import addresses, ask_status
 
-ANSWERED = "kafka_answers"
+ANSWERED = "kafka_reachable"
 """What a supervisor's status says about it: true or false."""
 _KAFKA_PORT = 9092
 _ASK_S = 0.1
@@ -33,7 +36,7 @@ _LENGTH = struct.Struct(">i")
 _QUESTION = struct.pack(">ihhih", 10, 18, 0, 0, -1)
 
 
-class Reach:
+class KafkaProbe:
     """Asks all brokers, again and again, from threads of its own."""
 
     def __init__(self, bootstrap: str, silent_ms: int, tick_s: float) -> None:
@@ -45,21 +48,21 @@ class Reach:
             tick_s: how often `tick` is called.
         """
         self._silent_s, self._tick_s = silent_ms / 1000, tick_s
-        self._patience = Patience(self._silent_s, tick_s)
+        self._detector = FailureDetector(self._silent_s, tick_s)
         self._stopped = threading.Event()
         for broker in filter(None, map(str.strip, bootstrap.split(","))):
             place = urlsplit(f"//{broker}")
             address = place.hostname or "", place.port or _KAFKA_PORT
-            threading.Thread(target=self._ask, args=(address,), name="reach", daemon=True).start()
+            threading.Thread(target=self._ask, args=(address,), name="probe", daemon=True).start()
 
     @property
-    def answers(self) -> bool:
+    def reachable(self) -> bool:
         """Whether Kafka has answered lately."""
-        return not self._patience.over
+        return not self._detector.suspected
 
     def tick(self) -> None:
         """Note that a tick has passed."""
-        self._patience.tick()
+        self._detector.tick()
 
     def stop(self) -> None:
         """Ask no more."""
@@ -83,9 +86,9 @@ class Reach:
             self._stopped.wait(_ASK_S)
 
     def _heard(self) -> None:
-        if self._patience.over:  # how long a cut lasted says nothing about what is usual
-            self._patience = Patience(self._silent_s, self._tick_s)
-        self._patience.heard()
+        if self._detector.suspected:  # how long a cut lasted says nothing about what is usual
+            self._detector = FailureDetector(self._silent_s, self._tick_s)
+        self._detector.heartbeat()
 
 
 def others_reach_kafka(peers: str) -> bool:
@@ -106,4 +109,4 @@ def _could_take_over(address: str) -> bool:
         status = ask_status(address, _PEER_S)
     except (OSError, http.client.HTTPException, ValueError):
         return False
-    return bool(status.get("in_step") and status.get(ANSWERED))
+    return bool(status.get("in_sync") and status.get(ANSWERED))

@@ -1,4 +1,4 @@
-"""How a supervisor's child is started: as a command, or by a launcher that stays (`launcher`)."""
+"""How a supervisor's child is started: as a command, or by a fork server that stays."""
 
 import array
 import contextlib
@@ -15,13 +15,13 @@ import structlog
 
 from espha.protocol.control import STATUS_FD_VARIABLE
 
-LAUNCH_FD_VARIABLE = "ESPHA_LAUNCH_FD"
+FORK_SERVER_FD_VARIABLE = "ESPHA_FORK_SERVER_FD"
 START = b"start"
 PROCESS_NAME = "espha-engine"
-"""What `ps` shows for the process that a launcher has forked."""
+"""What `ps` shows for the process that a fork server has forked."""
 
 _FIRST_ANSWER_S = 300.0
-"""A new launcher starts a JVM and imports half of Spark, on a machine that may do much else."""
+"""A new fork server starts a JVM and imports half of Spark, on a machine that may do much else."""
 _ANSWER_S = 10.0
 _CODE_S = 0.02
 _KILLED = -signal.SIGKILL
@@ -38,7 +38,7 @@ class Process(Protocol):
         """End it, and what it has started, at once."""
 
 
-class Starter(Protocol):
+class Spawner(Protocol):
     """What starts a supervisor's child, one at a time."""
 
     @property
@@ -55,7 +55,7 @@ class Starter(Protocol):
         """End everything."""
 
 
-class Command:
+class CommandSpawner:
     """Runs a command for each life."""
 
     def __init__(self, command: list[str]) -> None:
@@ -64,26 +64,26 @@ class Command:
 
     @property
     def pid(self) -> int | None:
-        """See `Starter`."""
+        """See `Spawner`."""
         return self._process.pid if self._process else None
 
     def start(self, stdin: int, status: int) -> Process:
-        """See `Starter`."""
+        """See `Spawner`."""
         environment = {**os.environ, STATUS_FD_VARIABLE: str(status)}
         self._process = _Group(self._command, environment, status, stdin)
         return self._process
 
     def distrust(self) -> None:
-        """See `Starter`; each life has everything of its own."""
+        """See `Spawner`; each life has everything of its own."""
 
     def stop(self) -> None:
-        """See `Starter`."""
+        """See `Spawner`."""
         if self._process:
             self._process.kill()
 
 
-class Launcher:
-    """Keeps a launcher running, and has it fork each life's process."""
+class ForkServerSpawner:
+    """Keeps a fork server running, and has it fork each life's process."""
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
@@ -91,11 +91,11 @@ class Launcher:
 
     @property
     def pid(self) -> int | None:
-        """See `Starter`."""
+        """See `Spawner`."""
         return self._running[0].pid if self._running else None
 
     def start(self, stdin: int, status: int) -> Process:
-        """See `Starter`."""
+        """See `Spawner`."""
         limit = _ANSWER_S
         if self._running is None or self._running[0].has_ended():
             self.stop()
@@ -109,15 +109,15 @@ class Launcher:
     def _begin(self) -> "tuple[_Group, socket.socket]":
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            environment = {**os.environ, LAUNCH_FD_VARIABLE: str(theirs.fileno())}
+            environment = {**os.environ, FORK_SERVER_FD_VARIABLE: str(theirs.fileno())}
             return _Group(self._command, environment, theirs.fileno()), ours
 
     def distrust(self) -> None:
-        """See `Starter`."""
+        """See `Spawner`."""
         self.stop()
 
     def stop(self) -> None:
-        """See `Starter`."""
+        """See `Spawner`."""
         if self._running:
             process, talk = self._running
             self._running = None
@@ -160,34 +160,34 @@ class _Group:
 
 
 class _Forked:
-    """A process that a launcher has forked, or is about to."""
+    """A process that a fork server has forked, or is about to."""
 
-    def __init__(self, launcher: _Group, talk: socket.socket, limit: float) -> None:
-        self._launcher, self._talk, self._limit = launcher, talk, limit
+    def __init__(self, fork_server: _Group, talk: socket.socket, limit: float) -> None:
+        self._fork_server, self._talk, self._limit = fork_server, talk, limit
         self._pid: int | None = None
         self._ended = False
 
     def wait(self) -> int:
-        """See `Process`; a launcher that does not answer in time is killed, and counts as ended."""
+        """See `Process`; a fork server that does not answer in time is killed: it has ended."""
         try:
             self._pid = self._hear("pid", self._limit)
         except TimeoutError:
-            _LOG.error(f"the launcher does not answer within {self._limit:.0f} s; it is killed")
+            _LOG.error(f"the fork server does not answer within {self._limit:.0f} s; it is killed")
         except (OSError, ValueError):  # it has ended
             pass
         if self._pid is None:
-            self._launcher.end()
+            self._fork_server.end()
             return _KILLED
         with contextlib.suppress(ProcessLookupError):  # it has ended, and was collected
             _wait_for_end(self._pid)
         self._ended = True
         try:
             return self._hear("code", _CODE_S)
-        except (OSError, ValueError):  # the launcher has ended with it, or is frozen
+        except (OSError, ValueError):  # the fork server has ended with it, or is frozen
             return _KILLED
 
     def _hear(self, what: str, limit: float) -> int:
-        """Return what the launcher says, passing over what it has said too late."""
+        """Return what the fork server says, passing over what it has said too late."""
         until = time.monotonic() + limit
         while True:
             self._talk.settimeout(max(until - time.monotonic(), 0.001))
@@ -198,7 +198,7 @@ class _Forked:
     def kill(self) -> None:
         """See `Process`."""
         if self._pid is None:
-            self._launcher.kill()
+            self._fork_server.kill()
         elif not self._ended:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)

@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from espha.ha.switchover import PATH as SWITCHOVER
 from espha.ha.switchover import Answer
 from espha.recovery.remote import LATEST
-from espha.recovery.store import Shelf
+from espha.recovery.store import SnapshotStore
 
 StatusSource = Callable[[], dict[str, Any]]
 HandOver = Callable[[str | None], Answer]
@@ -62,13 +62,13 @@ class _Server(ThreadingHTTPServer):
         self,
         address: tuple[str, int],
         source: StatusSource,
-        shelf: Shelf | None,
+        store: SnapshotStore | None,
         ask_snapshot: Callable[[], bool],
         *,
         hand_over: HandOver | None,
         token: str,
     ) -> None:
-        self.source, self.shelf, self.ask_snapshot = source, shelf, ask_snapshot
+        self.source, self.store, self.ask_snapshot = source, store, ask_snapshot
         self.hand_over, self.token = hand_over, token
         self.registry = CollectorRegistry()
         self.registry.register(_StatusCollector(source))
@@ -80,7 +80,7 @@ class _Server(ThreadingHTTPServer):
         if path == "/healthz":
             return 200, _TEXT, b"ok\n"
         if path == "/readyz":
-            ready = bool(status["in_step"])
+            ready = bool(status["in_sync"])
             return (200 if ready else 503), _TEXT, f"{status['state']}\n".encode()
         if path == "/status":
             return 200, "application/json", json.dumps(status).encode()
@@ -90,7 +90,7 @@ class _Server(ThreadingHTTPServer):
 
     def open_snapshot(self, before: int | None) -> BinaryIO | None:
         """Open the newest snapshot; None where there is none."""
-        for path in self.shelf.files(before) if self.shelf else []:
+        for path in self.store.files(before) if self.store else []:
             with suppress(OSError):  # replaced by a newer one just now
                 return path.open("rb")
         return None
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, _TEXT, b"try /snapshot or /switchover\n")
         elif not self._is_local():
             self._send(403, _TEXT, b"from inside the pod only\n")
-        elif self.server.shelf is None:
+        elif self.server.store is None:
             self._send(409, _TEXT, b"this engine has no volume for snapshots\n")
         elif self.server.ask_snapshot():
             self._send(202, _TEXT, b"asked; snapshot_sequence in /status says when it is done\n")
@@ -176,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
 def serve_status(
     address: tuple[str, int],
     source: StatusSource,
-    shelf: Shelf | None = None,
+    store: SnapshotStore | None = None,
     ask_snapshot: Callable[[], bool] = lambda: False,
     *,
     hand_over: HandOver | None = None,
@@ -187,7 +187,7 @@ def serve_status(
     Args:
         address: host and port; port 0 takes a free one.
         source: returns what `/status` shows.
-        shelf: the engine's snapshots, where it has any.
+        store: the engine's snapshots, where it has any.
         ask_snapshot: asks the engine for a snapshot; False: there is no engine now.
         hand_over: begins a switchover, where the replica stands for election.
         token: what others than this pod must show for a switchover; empty: they cannot ask for it.
@@ -196,7 +196,7 @@ def serve_status(
         SystemExit: the address is in use; the text says which.
     """
     try:
-        server = _Server(address, source, shelf, ask_snapshot, hand_over=hand_over, token=token)
+        server = _Server(address, source, store, ask_snapshot, hand_over=hand_over, token=token)
     except OSError as error:
         host, port = address
         raise SystemExit(f"espha: cannot listen on {host}:{port}: {error.strerror}") from None

@@ -3,7 +3,7 @@
 The algorithm, for each life of the child:
 
 1. start the child, and open a session beside it;
-2. when the child first says that it is in step, make the znode;
+2. when the child first says that it is in sync, make the znode;
 3. when that znode is the lowest, tell the child that it is active;
 4. when the child ends, close the session at once (the follower's watch fires in milliseconds,
    where an open session would have to time out), pause, and begin again.
@@ -21,27 +21,27 @@ import structlog
 
 from espha.ha.child import Child, Status, reap_orphans
 from espha.ha.election import Membership
-from espha.ha.failure_detector import Patience
-from espha.ha.heartbeat import Beacon
-from espha.ha.kafka_probe import ANSWERED, Reach, others_reach_kafka
-from espha.ha.spawner import Starter
+from espha.ha.failure_detector import FailureDetector
+from espha.ha.heartbeat import HeartbeatServer
+from espha.ha.kafka_probe import ANSWERED, KafkaProbe, others_reach_kafka
+from espha.ha.spawner import Spawner
 from espha.ha.status_server import serve_status
 from espha.ha.switchover import Answer, HandOver
 from espha.protocol.settings import Settings
-from espha.recovery.store import Shelf
+from espha.recovery.store import SnapshotStore
 
 _FIRST_PAUSE_S = 0.3
 """The successor needs the processor just then."""
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 2.0
-"""A child that has been in step for so long does not crash in a loop."""
+"""A child that has been in sync for so long does not crash in a loop."""
 _FIRST_WORD_S = 300.0
 _TICK_S = 0.1
 _SILENT_S = 10.0
 """A child reports ten times a second; one that is silent for so long is frozen, and is killed.
 
 For an active engine, whose silence others wait for, the limit is ESPHA_FAILURE_TIMEOUT_MS or what
-`Patience` makes of it.
+`FailureDetector` makes of it.
 """
 _LOG = structlog.get_logger()
 
@@ -49,9 +49,9 @@ _LOG = structlog.get_logger()
 class Supervisor:
     """Keeps one child running and, unless `election` is False, in the election."""
 
-    def __init__(self, settings: Settings, starter: Starter, election: bool = True) -> None:
+    def __init__(self, settings: Settings, spawner: Spawner, election: bool = True) -> None:
         self._settings = settings
-        self._starter = starter
+        self._spawner = spawner
         self._election = election
         self._stop = threading.Event()
         self._child_ended = threading.Event()
@@ -63,9 +63,9 @@ class Supervisor:
         self._member: Membership | None = None
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
-        self._in_step_since: float | None = None
-        self._patience = self._patient()
-        self._reach: Reach | None = None
+        self._in_sync_since: float | None = None
+        self._detector = self._new_detector()
+        self._kafka: KafkaProbe | None = None
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -75,29 +75,29 @@ class Supervisor:
         server = serve_status(
             (self._settings.http_host, self._settings.http_port),
             self.status,
-            Shelf(Path(folder)) if folder else None,
+            SnapshotStore(Path(folder)) if folder else None,
             self._ask_snapshot,
             hand_over=self._switch_over if self._election else None,
             token=self._settings.token,
         )
         if self._election:
-            self._reach = Reach(
+            self._kafka = KafkaProbe(
                 self._settings.bootstrap, self._settings.failure_timeout_ms, _TICK_S
             )
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._live()
-            if self._in_step_since is None and self._code < 0:
-                self._starter.distrust()
-            elif self._in_step_since and time.monotonic() - self._in_step_since > _HEALTHY_AFTER_S:
+            if self._in_sync_since is None and self._code < 0:
+                self._spawner.distrust()
+            elif self._in_sync_since and time.monotonic() - self._in_sync_since > _HEALTHY_AFTER_S:
                 pause = _FIRST_PAUSE_S
             if self._stop.wait(pause):
                 break
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             self._restarts += 1
-        if self._reach:
-            self._reach.stop()
-        self._starter.stop()
+        if self._kafka:
+            self._kafka.stop()
+        self._spawner.stop()
         server.shutdown()
         return 0
 
@@ -105,16 +105,16 @@ class Supervisor:
         """Return what `/status` shows: the child's last line and the supervisor's own facts."""
         member = self._member
         alive = self._child is not None and not self._child_ended.is_set()
-        report: Status = {"state": "starting", "in_step": False, **self._status}
+        report: Status = {"state": "starting", "in_sync": False, **self._status}
         if not alive:
-            report |= {"state": "down", "in_step": False}
+            report |= {"state": "down", "in_sync": False}
         if "snapshot_made" in report:
             report["snapshot_age_s"] = round(max(0.0, time.time() - report["snapshot_made"]), 1)
         return {
             "message": self._message,
             **report,
             **self._diverged,
-            **({ANSWERED: self._reach.answers} if self._reach else {}),
+            **({ANSWERED: self._kafka.reachable} if self._kafka else {}),
             "name": self._settings.name,
             "role": "active" if report["state"] == "active" else "standby",
             "restarts": self._restarts,
@@ -125,42 +125,42 @@ class Supervisor:
     def _live(self) -> None:
         """Live one life of the child, from its start to its end."""
         self._status = {}
-        self._patience = self._patient()
+        self._detector = self._new_detector()
         self._hand_over = None
-        self._in_step_since = None
+        self._in_sync_since = None
         self._child_ended.clear()
-        beacon = Beacon(self._settings.http_host) if self._election else None
-        if beacon:
+        heartbeats = HeartbeatServer(self._settings.http_host) if self._election else None
+        if heartbeats:
             self._member = Membership(
                 self._settings.zookeeper,
                 self._settings.root,
                 self._settings.name,
                 self._settings.session_ms,
                 self._elected,
-                address=beacon.address,
+                address=heartbeats.address,
                 silent_ms=self._settings.failure_timeout_ms,
             )
         try:
-            self._child = Child(self._starter, self._heard, self._exited)
+            self._child = Child(self._spawner, self._heard, self._exited)
             if self._member:
                 self._hand_over = HandOver(self._settings.name, self._member, self._child)
             self._watch_over(self._child)
         finally:
-            if beacon:
-                beacon.close()  # first: it needs no ZooKeeper
+            if heartbeats:
+                heartbeats.close()  # first: it needs no ZooKeeper
             if self._member:
                 self._member.close()
 
-    def _patient(self) -> Patience:
-        return Patience(self._settings.failure_timeout_ms / 1000, _TICK_S)
+    def _new_detector(self) -> FailureDetector:
+        return FailureDetector(self._settings.failure_timeout_ms / 1000, _TICK_S)
 
     def _watch_over(self, child: Child) -> None:
         """Wait for the child's end; bring it about when the child is frozen or cut off."""
         while not self._child_ended.wait(_TICK_S):
-            reap_orphans(self._starter.pid)
-            self._patience.tick()
-            if self._reach:
-                self._reach.tick()
+            reap_orphans(self._spawner.pid)
+            self._detector.tick()
+            if self._kafka:
+                self._kafka.tick()
             reason = self._reason_to_kill()
             if reason:
                 _LOG.error(f"the child is killed: {reason}")
@@ -168,9 +168,9 @@ class Supervisor:
                 self._child_ended.wait()
 
     def _reason_to_kill(self) -> str:
-        silent = self._patience.silent_s
+        silent = self._detector.silent_s
         if self._status.get("state") == "active":
-            over = self._patience.over
+            over = self._detector.suspected
         else:
             over = silent > (_SILENT_S if self._status else _FIRST_WORD_S)
         if over:
@@ -181,23 +181,23 @@ class Supervisor:
 
     def _is_cut_off(self) -> bool:
         """Say whether this one is elected, cannot reach Kafka, and another one could."""
-        if not self._member or not self._member.leads or not self._reach or self._reach.answers:
+        if not self._member or not self._member.leads or not self._kafka or self._kafka.reachable:
             return False
         return others_reach_kafka(self._settings.peers)
 
     def _heard(self, status: Status) -> None:
-        if status.get("in_step") and not self._status.get("in_step"):  # its start is no measure
-            self._patience = self._patient()
-            self._in_step_since = time.monotonic()
+        if status.get("in_sync") and not self._status.get("in_sync"):  # its start is no measure
+            self._detector = self._new_detector()
+            self._in_sync_since = time.monotonic()
         self._status = status
-        self._patience.heard()
+        self._detector.heartbeat()
         if status.get("message"):
             self._message = str(status["message"])
-        elif status.get("in_step"):
+        elif status.get("in_sync"):
             self._message = ""
         if status.get("diverged"):  # stays visible when the next life knows nothing of it
             self._diverged = {key: status[key] for key in ("diverged", "diverged_total")}
-        if self._member and status.get("in_step"):
+        if self._member and status.get("in_sync"):
             self._member.join()
         if self._hand_over:
             self._hand_over.heard(status)
@@ -229,6 +229,6 @@ class Supervisor:
             self._child.kill()
 
 
-def supervise(settings: Settings, starter: Starter, election: bool = True) -> None:
+def supervise(settings: Settings, spawner: Spawner, election: bool = True) -> None:
     """Run a supervisor as this process, and exit with its code."""
-    sys.exit(Supervisor(settings, starter, election).run())
+    sys.exit(Supervisor(settings, spawner, election).run())

@@ -52,9 +52,9 @@ class Control:
         """Wait up to `timeout` seconds to be elected; tell whether that is so."""
         return self._active.wait(timeout)
 
-    def report(self, state: str, in_step: bool, **facts: Any) -> None:
+    def report(self, state: str, in_sync: bool, **facts: Any) -> None:
         """Tell the supervisor the state now, and ten times a second; `facts` must fit JSON."""
-        line = json.dumps({"state": state, "in_step": in_step, **facts}).encode() + b"\n"
+        line = json.dumps({"state": state, "in_sync": in_sync, **facts}).encode() + b"\n"
         with self._lock:
             self._line = line
             self._send()

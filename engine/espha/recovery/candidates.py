@@ -19,14 +19,14 @@ from typing import NamedTuple
 import structlog
 
 from espha.recovery import remote as peers
-from espha.recovery.store import Header, Shelf, Snapshot, SnapshotError
+from espha.recovery.store import Header, Snapshot, SnapshotError, SnapshotStore
 
 MUCH_NEWER = 1000
 """Order records that an engine replays rather than to load a peer with the transfer."""
 _LOG = structlog.get_logger()
 
 
-class Needs(NamedTuple):
+class Requirements(NamedTuple):
     """What a snapshot must fit."""
 
     model: str
@@ -56,17 +56,17 @@ class Needs(NamedTuple):
 
 
 @dataclass
-class Rebuild:
+class SnapshotCandidates:
     """Finds snapshots to begin with; `refusals` says what was passed over and why."""
 
-    shelf: Shelf | None
+    store: SnapshotStore | None
     peers: Sequence[str]
-    needs: Needs
+    requirements: Requirements
     before: int | None = None
     """Only those of lower sequence."""
     refusals: list[str] = field(default_factory=list)
 
-    def candidates(self) -> Iterator[Snapshot]:
+    def best_first(self) -> Iterator[Snapshot]:
         """Yield snapshots that are whole and fit, the best one first."""
         own = self._own()
         best = next(own, None)
@@ -85,28 +85,28 @@ class Rebuild:
         _LOG.warning("snapshot passed over", snapshot=name, reason=reason)
 
     def _own(self) -> Iterator[Snapshot]:
-        shelf = self.shelf
-        if shelf is None:
+        store = self.store
+        if store is None:
             return
-        for path in shelf.files(self.before):
-            snapshot = self._read(shelf, path)
+        for path in store.files(self.before):
+            snapshot = self._read(store, path)
             if snapshot:
                 yield snapshot
 
-    def _read(self, shelf: Shelf, path: Path) -> Snapshot | None:
+    def _read(self, store: SnapshotStore, path: Path) -> Snapshot | None:
         try:
-            snapshot = shelf.read(path)
+            snapshot = store.read(path)
         except OSError as error:
             self.refuse(path.name, str(error.strerror))
             return None
         except SnapshotError as error:
             reason = str(error)
         else:
-            reason = self.needs.refuse(snapshot.header)
+            reason = self.requirements.refuse(snapshot.header)
             if not reason:
                 return snapshot
         self.refuse(path.name, reason)
-        shelf.set_aside(path)
+        store.set_aside(path)
         return None
 
     def _offers(self) -> list[tuple[str, int]]:
@@ -128,7 +128,7 @@ class Rebuild:
         except (OSError, SnapshotError) as error:
             self.refuse(f"that of {address}", str(error))
             return None
-        reason = self.needs.refuse(header) if header else ""
+        reason = self.requirements.refuse(header) if header else ""
         if reason:
             self.refuse(f"that of {address}", reason)
         return None if reason else header
@@ -145,14 +145,14 @@ class Rebuild:
         except (OSError, SnapshotError) as error:
             self.refuse(f"that of {address}", str(error))
             return None
-        reason = self.needs.refuse(snapshot.header) if snapshot else "it is gone"
+        reason = self.requirements.refuse(snapshot.header) if snapshot else "it is gone"
         if snapshot is None or reason:
             self.refuse(f"that of {address}", reason)
             return None
         _LOG.info("snapshot taken", peer=address, sequence=snapshot.header.sequence)
-        if self.shelf:
+        if self.store:
             try:
-                self.shelf.write(snapshot)
+                self.store.write(snapshot)
             except OSError as error:
                 _LOG.warning("snapshot not kept", error=error.strerror)
         return snapshot

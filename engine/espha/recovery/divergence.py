@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from espha.recovery.store import Shelf, replace_file
+from espha.recovery.store import SnapshotStore, replace_file
 
 _NAME = "diverged.json"
 _LOG = structlog.get_logger()
@@ -26,11 +26,11 @@ class Divergence(BaseModel):
     """Only snapshots of lower sequence may be built on; None: it is over."""
 
 
-class Ledger:
+class DivergenceLog:
     """Keeps an engine's `Divergence`; without a folder, for the life of the process."""
 
-    def __init__(self, shelf: Shelf | None) -> None:
-        self._shelf = shelf
+    def __init__(self, store: SnapshotStore | None) -> None:
+        self._store = store
         self.last = self._read()
 
     def diverged(self, sequence: int, base: int, message: str) -> None:
@@ -46,16 +46,16 @@ class Ledger:
             message: what differs, for people.
         """
         before = sequence if self.last.before is None else base
-        if self._shelf:
-            older = self._shelf.files(before=base)
-            for file in self._shelf.files():
+        if self._store:
+            older = self._store.files(before=base)
+            for file in self._store.files():
                 if file not in older:
-                    self._shelf.set_aside(file)
+                    self._store.set_aside(file)
         self._keep(Divergence(total=self.last.total + 1, message=message, before=before))
         _LOG.error("diverged; the state is rebuilt", before=before, total=self.last.total)
 
     def settle(self) -> None:
-        """Note that the engine has been in step since: its newer snapshots are good."""
+        """Note that the engine has been in sync since: its newer snapshots are good."""
         if self.last.before is not None:
             self._keep(self.last.model_copy(update={"before": None}))
 
@@ -67,7 +67,7 @@ class Ledger:
 
     @property
     def _path(self) -> Path | None:
-        return self._shelf.folder / _NAME if self._shelf else None
+        return self._store.folder / _NAME if self._store else None
 
     def _keep(self, divergence: Divergence) -> None:
         self.last = divergence

@@ -9,11 +9,11 @@ from espha.connectors.topics import TopicPlan
 from espha.kafka.reader import Offsets
 from espha.model import Project, model_digest
 from espha.protocol.settings import Settings
-from espha.recovery.candidates import Needs, Rebuild
-from espha.recovery.divergence import Ledger
+from espha.recovery.candidates import Requirements, SnapshotCandidates
+from espha.recovery.divergence import DivergenceLog
 from espha.recovery.plain import NotPlainError
 from espha.recovery.remote import addresses
-from espha.recovery.store import Shelf, Snapshot
+from espha.recovery.store import Snapshot, SnapshotStore
 
 _NAMED = 4
 """Passed over snapshots that a message names."""
@@ -27,11 +27,11 @@ class Restorable(Protocol):
         """Become what the state of this order record was; raises NotPlainError."""
 
 
-def needs(bootstrap: str, project: Project, plan: TopicPlan) -> Needs:
+def requirements(bootstrap: str, project: Project, plan: TopicPlan) -> Requirements:
     """Return what a snapshot must fit, as Kafka has it now."""
     offsets = Offsets(bootstrap)
     topics = [plan.order_log, *plan.inputs.values()]
-    return Needs(
+    return Requirements(
         model=model_digest(project),
         order_log=plan.order_log,
         topics={topic: offsets.topic_id(topic) for topic in topics},
@@ -39,26 +39,26 @@ def needs(bootstrap: str, project: Project, plan: TopicPlan) -> Needs:
     )
 
 
-class Past:
-    """An engine's snapshots and its ledger of divergences, on the volume that it has, or none."""
+class Recovery:
+    """An engine's snapshots and its log of divergences, on the volume that it has, or none."""
 
     def __init__(self, settings: Settings) -> None:
         self._peers = settings.peers
-        self.shelf = _open(settings.snapshots, settings.snapshots_retained)
-        self.ledger = Ledger(self.shelf)
+        self.store = _open(settings.snapshots, settings.snapshots_retained)
+        self.divergences = DivergenceLog(self.store)
         self._refusals: list[str] = []
 
-    def restore(self, job: Restorable, wanted: Needs) -> Snapshot | None:
+    def restore(self, job: Restorable, wanted: Requirements) -> Snapshot | None:
         """Give the job the best state there is; None: it begins with the order log's beginning."""
-        before = self.ledger.last.before
+        before = self.divergences.last.before
         peers = addresses(self._peers)
-        rebuild = Rebuild(self.shelf, peers, wanted, before, self._refusals)
-        for snapshot in rebuild.candidates():
+        candidates = SnapshotCandidates(self.store, peers, wanted, before, self._refusals)
+        for snapshot in candidates.best_first():
             header = snapshot.header
             try:
                 job.restore(snapshot.body, header.sequence)
             except NotPlainError as error:
-                rebuild.refuse(f"{header.sequence} of {header.engine}", str(error))
+                candidates.refuse(f"{header.sequence} of {header.engine}", str(error))
                 self._set_aside(header.sequence)
                 continue
             except Exception:  # Spark is gone, and would be in each life: too little memory
@@ -75,8 +75,8 @@ class Past:
         return None
 
     def _set_aside(self, sequence: int) -> None:
-        if self.shelf:
-            self.shelf.set_aside(self.shelf.path(sequence))
+        if self.store:
+            self.store.set_aside(self.store.path(sequence))
 
     def passed_over(self) -> str:
         """Say which snapshots could not be used, as the end of a message; empty when none was."""
@@ -87,14 +87,14 @@ class Past:
         return f". Snapshots passed over: {named}{more}"
 
 
-def _open(folder: str, keep: int) -> Shelf | None:
+def _open(folder: str, keep: int) -> SnapshotStore | None:
     if not folder:
         _LOG.warning("no snapshots are written: ESPHA_SNAPSHOTS is not set")
         return None
-    shelf = Shelf(Path(folder), keep)
+    store = SnapshotStore(Path(folder), keep)
     try:
-        shelf.open()
+        store.open()
     except OSError as error:
         _LOG.error("no snapshots are written", folder=folder, error=error.strerror)
         return None
-    return shelf
+    return store

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import structlog
 
-from espha.recovery.divergence import Ledger
-from espha.recovery.store import Header, Mark, Shelf, Snapshot, make
+from espha.recovery.divergence import DivergenceLog
+from espha.recovery.store import Header, Snapshot, SnapshotMeta, SnapshotStore, make
 
 _ACTIVE_INTERVALS = 10
 """The active engine waits this many intervals: where there are standbys, they do the work."""
@@ -22,7 +22,7 @@ Take = Callable[[], tuple[int | None, bytes]]
 Facts = dict[str, int | float | str]
 
 
-class Keeper:
+class SnapshotScheduler:
     """Decides when an engine's state is written, and writes it from a thread of its own.
 
     A full disk, a volume that hangs, state that cannot be written: a line in the log, one more in
@@ -31,8 +31,8 @@ class Keeper:
 
     def __init__(
         self,
-        shelf: Shelf | None,
-        ledger: Ledger,
+        store: SnapshotStore | None,
+        divergences: DivergenceLog,
         *,
         engine: str,
         runtime: str,
@@ -40,8 +40,13 @@ class Keeper:
         wanted: threading.Event,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Without a shelf nothing is ever written; `wanted` set asks for a snapshot now."""
-        self._shelf, self._ledger, self._engine, self._runtime = shelf, ledger, engine, runtime
+        """Without a store nothing is ever written; `wanted` set asks for a snapshot now."""
+        self._store, self._divergences, self._engine, self._runtime = (
+            store,
+            divergences,
+            engine,
+            runtime,
+        )
         # Engines that start together must not all be busy with their snapshots at the same time.
         self._interval = interval_s * (0.8 + zlib.crc32(engine.encode()) % 41 / 100)
         self._clock = clock
@@ -50,7 +55,7 @@ class Keeper:
         self._busy = threading.Event()
         self._wanted = wanted
         self._news = threading.Event()
-        self._last: Mark | None = None
+        self._last: SnapshotMeta | None = None
         self._facts: Facts = {"snapshot_failures": 0}
 
     def loaded(self, snapshot: Snapshot) -> None:
@@ -61,23 +66,23 @@ class Keeper:
 
     def due(self, active: bool) -> bool:
         """Tell whether it is time for a snapshot."""
-        if self._shelf is None or self._busy.is_set():
+        if self._store is None or self._busy.is_set():
             return False
         pause = self._pause * (_ACTIVE_INTERVALS if active else 1)
         return self._wanted.is_set() or self._clock() - self._since >= pause
 
-    def keep(self, mark: Mark, take: Take) -> None:
+    def keep(self, meta: SnapshotMeta, take: Take) -> None:
         """Take the state and begin to write it, unless the last snapshot says the same.
 
         Args:
-            mark: what the state stands for.
+            meta: what the state stands for.
             take: returns the sequence that the state stands for, and the state.
         """
         self._wanted.clear()
         self._since = started = self._clock()
-        if self._shelf is None:
+        if self._store is None:
             return
-        if self._last and _place(self._last) == _place(mark):
+        if self._last and _place(self._last) == _place(meta):
             self._facts["snapshot_made"] = time.time()  # it still says all there is to say
             self._news.set()
             return
@@ -86,17 +91,17 @@ class Keeper:
         except Exception as error:  # also what Spark raises: the next batch tells what it means
             self._failed(str(error))
             return
-        if sequence != mark.sequence:
-            self._failed(f"the worker holds {sequence}, the engine is at {mark.sequence}")
+        if sequence != meta.sequence:
+            self._failed(f"the worker holds {sequence}, the engine is at {meta.sequence}")
             return
         took = self._clock() - started
         self._pause = max(self._interval, took * _SHARE)
         self._facts["snapshot_ms"] = round(took * 1000)
-        self._last = mark
-        snapshot = make(mark, body, self._engine, self._runtime, time.time_ns() // 1_000_000)
+        self._last = meta
+        snapshot = make(meta, body, self._engine, self._runtime, time.time_ns() // 1_000_000)
         self._busy.set()
         threading.Thread(
-            target=self._write, args=(self._shelf, snapshot), name="snapshot", daemon=True
+            target=self._write, args=(self._store, snapshot), name="snapshot", daemon=True
         ).start()
 
     def news(self) -> bool:
@@ -107,18 +112,18 @@ class Keeper:
 
     def facts(self) -> Facts:
         """Return what the status shows."""
-        return {**(self._facts if self._shelf else {}), **self._ledger.facts()}
+        return {**(self._facts if self._store else {}), **self._divergences.facts()}
 
-    def _write(self, shelf: Shelf, snapshot: Snapshot) -> None:
+    def _write(self, store: SnapshotStore, snapshot: Snapshot) -> None:
         header = snapshot.header
         try:
-            path = shelf.write(snapshot)
+            path = store.write(snapshot)
         except OSError as error:
             self._last = None
             self._failed(error.strerror or str(error))
         else:
             self._facts |= _facts(header)
-            self._ledger.settle()
+            self._divergences.settle()
             _LOG.info(
                 "snapshot", file=path.name, bytes=header.length, ms=self._facts["snapshot_ms"]
             )
@@ -141,5 +146,5 @@ def _facts(header: Header) -> Facts:
     }
 
 
-def _place(mark: Mark) -> tuple[object, ...]:
-    return mark.sequence, mark.order_log, mark.inputs
+def _place(meta: SnapshotMeta) -> tuple[object, ...]:
+    return meta.sequence, meta.order_log, meta.inputs

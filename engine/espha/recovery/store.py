@@ -32,7 +32,7 @@ class SnapshotError(Exception):
     """A snapshot cannot be used; the text says why."""
 
 
-class Place(NamedTuple):
+class Cursor(NamedTuple):
     """Where an engine is in an input topic."""
 
     next: int
@@ -41,7 +41,7 @@ class Place(NamedTuple):
     """Every record below this offset is processed: where to begin to read."""
 
 
-class Mark(BaseModel):
+class SnapshotMeta(BaseModel):
     """What a state stands for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,7 +54,7 @@ class Mark(BaseModel):
     """Digest of the model."""
     order_log: int
     """Every order record below this offset is processed."""
-    inputs: dict[str, Place]
+    inputs: dict[str, Cursor]
     """For each input topic that order records have named."""
     topics: dict[str, str]
     """Kafka's id of the order log and each input topic: a topic made anew has another one."""
@@ -62,7 +62,7 @@ class Mark(BaseModel):
     """The engine's counters."""
 
 
-class Header(Mark):
+class Header(SnapshotMeta):
     """What a file says of its body, and who made it when."""
 
     engine: str
@@ -88,10 +88,10 @@ class Source(Protocol):
         """Return up to `size` bytes."""
 
 
-def make(mark: Mark, body: bytes, engine: str, runtime: str, made: int) -> Snapshot:
+def make(meta: SnapshotMeta, body: bytes, engine: str, runtime: str, made: int) -> Snapshot:
     """Return the snapshot of a body; `made` is in milliseconds since 1970."""
     header = Header(
-        **dict(mark),
+        **dict(meta),
         engine=engine,
         runtime=runtime,
         made=made,
@@ -166,7 +166,7 @@ def _exactly(source: Source, size: int) -> bytes:
     return b"".join(parts)
 
 
-class Shelf:
+class SnapshotStore:
     """The folder with an engine's snapshots; the newest `keep` of them stay."""
 
     def __init__(self, folder: Path, keep: int = 3) -> None:

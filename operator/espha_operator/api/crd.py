@@ -87,7 +87,7 @@ def _describe_default(result: dict[str, Any]) -> None:
 def _root() -> dict[str, Any]:
     return {
         "type": "object",
-        "description": "Runs one event-stream model on several engines and keeps them in step; one "
+        "description": "Runs one event-stream model on several engines and keeps them in sync; one "
         "of them publishes, and another takes over when it dies.",
         "required": ["spec"],
         "properties": {

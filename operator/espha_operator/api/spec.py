@@ -98,7 +98,7 @@ def _at_most_brokers(field: str) -> str:
 
 
 class Spec(Part):
-    """An event-stream model, run on several engines that stay in step."""
+    """An event-stream model, run on several engines that stay in sync."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(

@@ -32,7 +32,7 @@ class Status(Part):
     )
     observed_generation: int | None = Field(None, description="Generation of the spec seen last.")
     active: str | None = Field(None, description="Pod of the active engine.")
-    engines: str | None = Field(None, description="Engines in step, of those wanted.")
+    engines: str | None = Field(None, description="Engines in sync, of those wanted.")
     kafka: str | None = Field(None, description="Brokers ready, of those wanted; or external.")
     zookeeper: str | None = Field(None, description="Servers ready, of those wanted; or external.")
     model: str | None = Field(None, description="The model: project@digest.")

@@ -79,7 +79,7 @@ def engine_facts(name: str, told: Object) -> EngineFacts:
     return EngineFacts(
         name=name,
         state=str(told.get("state") or "starting"),
-        in_step=bool(told.get("in_step")),
+        in_sync=bool(told.get("in_sync")),
         message=str(told.get("message") or ""),
         sequence=int(told.get("sequence") or 0),
         epoch=int(told.get("epoch") or 0),

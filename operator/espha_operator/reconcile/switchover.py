@@ -18,7 +18,7 @@ from espha_operator.resources import workers
 from espha_operator.resources.events import event
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Facts
-from espha_operator.status.switchover import Move, decide
+from espha_operator.status.switchover import Decision, decide
 
 # Seconds that a supervisor may take to answer: it asks ZooKeeper first.
 ANSWER = 2.0
@@ -60,21 +60,25 @@ def follow(cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[
 
 
 def _follow(
-    cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[str, str], move: Move
+    cluster: Cluster,
+    resource: Object,
+    facts: Facts,
+    addresses: Mapping[str, str],
+    decision: Decision,
 ) -> None:
-    if move.kind == "ask" and facts.active and addresses.get(facts.active.name):
+    if decision.kind == "ask" and facts.active and addresses.get(facts.active.name):
         proof = token(cluster, facts.deployment)
-        move = ask(addresses[facts.active.name], move.to, proof)
-    if move.kind == "name":
-        _annotate(cluster, resource, move.to)
-    elif move.kind in ("done", "refused"):
+        decision = ask(addresses[facts.active.name], decision.to, proof)
+    if decision.kind == "name":
+        _annotate(cluster, resource, decision.to)
+    elif decision.kind in ("done", "refused"):
         _annotate(cluster, resource, None)
-        good = move.kind == "done"
+        good = decision.kind == "done"
         why = "SwitchedOver" if good else "SwitchoverRefused"
-        cluster.create(event(resource, why, move.message, good=good, now=datetime.now(UTC)))
+        cluster.create(event(resource, why, decision.message, good=good, now=datetime.now(UTC)))
 
 
-def ask(address: str, to: str, proof: str) -> Move:
+def ask(address: str, to: str, proof: str) -> Decision:
     """Ask the active engine's supervisor to hand over."""
     connection = http.client.HTTPConnection(address, HTTP_PORT, timeout=ANSWER)
     try:
@@ -84,12 +88,12 @@ def ask(address: str, to: str, proof: str) -> Move:
         body = answer.read()
     except (OSError, http.client.HTTPException, ValueError) as error:
         _LOG.warning("switchover to %s: the active engine does not answer: %s", to, error)
-        return Move("wait", to)
+        return Decision("wait", to)
     finally:
         connection.close()
     if 400 <= answer.status < 500:
-        return Move("refused", to, f"The active engine refuses: {_message(body)}.")
-    return Move("ask" if answer.status < 400 else "wait", to)
+        return Decision("refused", to, f"The active engine refuses: {_message(body)}.")
+    return Decision("ask" if answer.status < 400 else "wait", to)
 
 
 def _message(body: bytes) -> str:

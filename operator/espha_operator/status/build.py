@@ -18,7 +18,7 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         phase=_phase(facts, verdicts),
         observed_generation=generation,
         active=facts.active.name if facts.active else None,
-        engines=_of(_in_step(facts), facts.deployment.spec.engines.replicas),
+        engines=_of(_in_sync(facts), facts.deployment.spec.engines.replicas),
         kafka=_servers(facts, "kafka"),
         zookeeper=_servers(facts, "zookeeper"),
         model=facts.model.label if isinstance(facts.model, ModelFacts) else before.model,
@@ -98,8 +98,8 @@ def _phase(facts: Facts, verdicts: Mapping[str, Verdict]) -> Phase:
     return "Degraded" if facts.active else "Starting"
 
 
-def _in_step(facts: Facts) -> int:
-    return sum(engine.in_step for engine in facts.engines)
+def _in_sync(facts: Facts) -> int:
+    return sum(engine.in_sync for engine in facts.engines)
 
 
 def _servers(facts: Facts, component: str) -> str:

@@ -103,19 +103,19 @@ def engines_ready(facts: Facts) -> Verdict:
     return Verdict(True, "Active", f"{facts.active.name} is active.")
 
 
-def replicas_in_step(facts: Facts) -> Verdict:
+def replicas_in_sync(facts: Facts) -> Verdict:
     """Every engine has the state that the order log stands for."""
     if not facts.exists("engine"):
         return _not_started(facts)
     behind = [
         f"{one.name} ({one.state}{': ' + one.message if one.message else ''})"
         for one in facts.engines
-        if not one.in_step
+        if not one.in_sync
     ]
     if behind:
-        differ = any(one.diverged and not one.in_step for one in facts.engines)
+        differ = any(one.diverged and not one.in_sync for one in facts.engines)
         reason = "Diverged" if differ else "Behind"
-        return Verdict(False, reason, f"Not in step: {', '.join(behind)}.")
+        return Verdict(False, reason, f"Not in sync: {', '.join(behind)}.")
     wanted = facts.deployment.spec.engines.replicas
     if len(facts.engines) < wanted:
         return Verdict(False, "NoAnswer", f"{len(facts.engines)} of {wanted} engines answer.")
@@ -124,7 +124,7 @@ def replicas_in_step(facts: Facts) -> Verdict:
         for one in facts.engines
         if one.diverged
     ]
-    return Verdict(True, "InStep", f"All {wanted} engines are in step.{''.join(rebuilt)}")
+    return Verdict(True, "InSync", f"All {wanted} engines are in sync.{''.join(rebuilt)}")
 
 
 def snapshots_in_reach(facts: Facts) -> Verdict:
@@ -170,7 +170,7 @@ CHAIN: tuple[tuple[str, Check], ...] = (
     ("KafkaReady", kafka_ready),
     ("TopicsReady", topics_ready),
     ("EnginesReady", engines_ready),
-    ("ReplicasInStep", replicas_in_step),
+    ("ReplicasInSync", replicas_in_sync),
     ("SnapshotsInReach", snapshots_in_reach),
     ("AdaptersReady", adapters_ready),
 )

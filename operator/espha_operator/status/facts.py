@@ -29,14 +29,14 @@ class EngineFacts:
     """What an engine's supervisor says of it.
 
     Attributes:
-        message: why it is not in step, if it knows.
+        message: why it is not in sync, if it knows.
         diverged: how its outputs once differed from the active one's; stays when it is rebuilt.
         snapshot_age: seconds since its newest snapshot said all there is to say; None without one.
     """
 
     name: str
     state: str
-    in_step: bool
+    in_sync: bool
     sequence: int = 0
     epoch: int = 0
     message: str = ""

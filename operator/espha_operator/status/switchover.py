@@ -9,7 +9,7 @@ ANY = "any"
 
 
 @dataclass(frozen=True)
-class Move:
+class Decision:
     """The next thing to do about a wish.
 
     Attributes:
@@ -24,30 +24,30 @@ class Move:
     message: str = ""
 
 
-def decide(wish: str, facts: Facts) -> Move:
+def decide(wish: str, facts: Facts) -> Decision:
     """What to do about a wish: the name of an engine's pod, or `any`.
 
     1. Without an active engine there is nobody to ask: wait.
     2. `any` is given a name first. A wish with a name can be asked for again and again, until it
        has come true; `any` would go round.
     3. A wish for the active engine has come true.
-    4. An engine that is unknown or not in step cannot be active.
+    4. An engine that is unknown or not in sync cannot be active.
     5. Else ask.
     """
     active = facts.active
     if active is None:
-        return Move("wait")
-    ready = {one.name: one.in_step for one in facts.engines if one.name != active.name}
+        return Decision("wait")
+    ready = {one.name: one.in_sync for one in facts.engines if one.name != active.name}
     if wish == ANY:
-        standby = min((name for name, in_step in ready.items() if in_step), default=None)
+        standby = min((name for name, in_sync in ready.items() if in_sync), default=None)
         if standby is None:
-            return Move("refused", message=f"Besides {active.name} no engine is in step.")
-        return Move("name", standby)
+            return Decision("refused", message=f"Besides {active.name} no engine is in sync.")
+        return Decision("name", standby)
     if wish == active.name:
-        return Move("done", wish, f"{wish} is active.")
+        return Decision("done", wish, f"{wish} is active.")
     if wish not in ready:
         listed = ", ".join([*sorted(ready), ANY])
-        return Move("refused", wish, f'No engine "{wish}" answers; possible are: {listed}.')
+        return Decision("refused", wish, f'No engine "{wish}" answers; possible are: {listed}.')
     if not ready[wish]:
-        return Move("refused", wish, f"{wish} is not in step.")
-    return Move("ask", wish)
+        return Decision("refused", wish, f"{wish} is not in sync.")
+    return Decision("ask", wish)

@@ -146,7 +146,7 @@ def test_each_damage_is_wrong(kind: str) -> None:
 
 
 def test_an_error_and_a_problem_are_wrong() -> None:
-    assert report.wrong([run(error="not in step")]) != []
+    assert report.wrong([run(error="not in sync")]) != []
     damaged = run()
     damaged["problems"] = ["sequence 3 follows 1"]
     assert report.wrong([damaged]) != []

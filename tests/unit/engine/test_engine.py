@@ -18,11 +18,11 @@ from espha.model import model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.control import Control
 from espha.reader import read_project
-from espha.recovery.divergence import Ledger
-from espha.recovery.scheduler import Keeper
-from espha.recovery.store import Mark, Place, Shelf
+from espha.recovery.divergence import DivergenceLog
+from espha.recovery.scheduler import SnapshotScheduler
+from espha.recovery.store import Cursor, SnapshotMeta, SnapshotStore
 from support.models import SAMPLE
-from unit.recovery.samples import shelf
+from unit.recovery.samples import store
 
 PROJECT = read_project(SAMPLE)
 PLAN = topic_plan(PROJECT, "t")
@@ -96,9 +96,9 @@ class Rows:
     def skip(self, passed: Range) -> None:
         """Go behind a range."""
 
-    def places(self) -> dict[str, Place]:
+    def cursors(self) -> dict[str, Cursor]:
         """Return a fixed place."""
-        return {TOPIC: Place(30, 31)}
+        return {TOPIC: Cursor(30, 31)}
 
 
 def record(sequence: int, **changes: Any) -> OrderRecord:
@@ -117,8 +117,8 @@ def record(sequence: int, **changes: Any) -> OrderRecord:
     return made.model_copy(update=changes)
 
 
-def mark(sequence: int) -> Mark:
-    return Mark(
+def meta(sequence: int) -> SnapshotMeta:
+    return SnapshotMeta(
         sequence=sequence,
         epoch=3,
         clock=sequence,
@@ -130,7 +130,7 @@ def mark(sequence: int) -> Mark:
     )
 
 
-Make = Callable[..., tuple[Engine, Job, Shelf]]
+Make = Callable[..., tuple[Engine, Job, SnapshotStore]]
 
 
 @pytest.fixture
@@ -138,10 +138,12 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Make an engine that runs to the end of its log, and writes a snapshot there."""
     monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
 
-    def made(log: Log, start: Mark | None = None) -> tuple[Engine, Job, Shelf]:
-        own, wanted = shelf(tmp_path), threading.Event()
+    def made(log: Log, start: SnapshotMeta | None = None) -> tuple[Engine, Job, SnapshotStore]:
+        own, wanted = store(tmp_path), threading.Event()
         wanted.set()
-        keeper = Keeper(own, Ledger(own), engine="e", runtime="r", interval_s=60, wanted=wanted)
+        scheduler = SnapshotScheduler(
+            own, DivergenceLog(own), engine="e", runtime="r", interval_s=60, wanted=wanted
+        )
         job = Job(start.sequence if start else None)
         control = Control()
         control._active.clear()
@@ -155,7 +157,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
             writer=cast("FencedWriter", None),
             fence=cast("Any", None),
             control=control,
-            keeper=keeper,
+            scheduler=scheduler,
             topic_ids={},
             start=start,
         )
@@ -182,13 +184,13 @@ def test_everything_is_replayed_without_a_snapshot(make: Make) -> None:
 
 
 def test_a_restored_engine_replays_only_what_is_behind_it(make: Make) -> None:
-    engine, job, _ = make(Log([record(6), record(7)], start=10), mark(5))
+    engine, job, _ = make(Log([record(6), record(7)], start=10), meta(5))
     run(engine)
     assert replayed(job, 5) == [6, 7]
 
 
-@pytest.mark.parametrize("start", [None, mark(5)])
-def test_missing_order_records_are_named(make: Make, start: Mark | None) -> None:
+@pytest.mark.parametrize("start", [None, meta(5)])
+def test_missing_order_records_are_named(make: Make, start: SnapshotMeta | None) -> None:
     engine, _, _ = make(Log([record(9), record(10)]), start)
     first = 6 if start else 1
     with pytest.raises(LogError, match=rf"t\.M: order records {first} to 8 are gone"):
@@ -203,20 +205,20 @@ def test_a_log_without_any_record_left_is_not_taken_for_a_new_one(make: Make) ->
 
 
 def test_a_divergence_names_the_record_and_what_it_was_built_on(make: Make) -> None:
-    engine, _, _ = make(Log([record(6), record(7, digest="0" * 64)], start=10), mark(5))
+    engine, _, _ = make(Log([record(6), record(7, digest="0" * 64)], start=10), meta(5))
     with pytest.raises(Diverged, match="order record 7: 1 outputs") as raised:
         engine.run()
     assert (raised.value.sequence, raised.value.base) == (7, 5)
 
 
 def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:
-    engine, _, own = make(Log([record(6), record(7)], start=10), mark(5))
+    engine, _, own = make(Log([record(6), record(7)], start=10), meta(5))
     run(engine)
     wait_for_snapshot()
     header, body = own.read(own.files()[0])
     assert body == b"state 7"
     assert (header.sequence, header.epoch, header.clock) == (7, 1, 7)
-    assert (header.order_log, header.inputs) == (14, {TOPIC: Place(30, 31)})
+    assert (header.order_log, header.inputs) == (14, {TOPIC: Cursor(30, 31)})
     assert header.counts["batches"] == 7
 
 

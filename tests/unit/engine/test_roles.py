@@ -114,8 +114,8 @@ class Stage:
     def close(self) -> None:
         """Follow no longer."""
 
-    # The supervisor and the keeper
-    def report(self, state: str, in_step: bool, **facts: Any) -> None:
+    # The supervisor and the scheduler
+    def report(self, state: str, in_sync: bool, **facts: Any) -> None:
         """Hear it."""
         word = f"{state} {facts['sequence']}/{facts['epoch']} {facts['active']}"
         if not self.said or self.said[-1] != word:
@@ -193,7 +193,7 @@ def play(*scene: Callable[[Stage], None]) -> Stage:
         writer=cast("Any", stage.writer),
         fence=mock,
         control=mock,
-        keeper=mock,
+        scheduler=mock,
         topic_ids={},
         start=None,
     )

@@ -7,19 +7,19 @@ import threading
 
 import pytest
 
-from espha.ha.heartbeat import Beacon, Watch
+from espha.ha.heartbeat import HeartbeatMonitor, HeartbeatServer
 
 BEACON = """
 import sys
-from espha.ha.heartbeat import Beacon
-print(Beacon("127.0.0.1").address, flush=True)
+from espha.ha.heartbeat import HeartbeatServer
+print(HeartbeatServer("127.0.0.1").address, flush=True)
 sys.stdin.read()
 """
 
 
 @pytest.fixture
 def gone() -> threading.Event:
-    """Set when a watch says that the other side is gone."""
+    """Set when a monitor says that the other side is gone."""
     return threading.Event()
 
 
@@ -28,47 +28,47 @@ def test_a_killed_process_is_noticed(gone: threading.Event) -> None:
         [sys.executable, "-c", BEACON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        Watch(process.stdout.readline().strip(), gone.set)
+        HeartbeatMonitor(process.stdout.readline().strip(), gone.set)
         assert not gone.wait(0.3)
         process.kill()
         assert gone.wait(10)
 
 
 def test_a_cut_connection_alone_is_no_death(gone: threading.Event) -> None:
-    """The watch connects again, and sees the end when it comes."""
-    beacon = Beacon("127.0.0.1")
-    Watch(beacon.address, gone.set)
-    first = held(beacon)
+    """The monitor connects again, and sees the end when it comes."""
+    server = HeartbeatServer("127.0.0.1")
+    HeartbeatMonitor(server.address, gone.set)
+    first = held(server)
     first.shutdown(socket.SHUT_RDWR)
-    assert held(beacon, other_than=first)
+    assert held(server, other_than=first)
     assert not gone.is_set()
-    beacon.close()
+    server.close()
     assert gone.wait(10)
 
 
 def test_nobody_there_is_a_death(gone: threading.Event) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    Watch(address, gone.set)
+    HeartbeatMonitor(address, gone.set)
     assert gone.wait(10)
 
 
-def test_a_beacon_that_says_nothing_more_is_a_death(gone: threading.Event) -> None:
+def test_a_server_that_says_nothing_more_is_a_death(gone: threading.Event) -> None:
     """A frozen process: its connection stays, but nothing comes."""
     with socket.create_server(("127.0.0.1", 0)) as frozen:
-        Watch(f"127.0.0.1:{frozen.getsockname()[1]}", gone.set, silent_ms=300)
+        HeartbeatMonitor(f"127.0.0.1:{frozen.getsockname()[1]}", gone.set, silent_ms=300)
         connection, _ = frozen.accept()
         with connection:
             connection.send(b".")
             assert gone.wait(10)
 
 
-def test_a_beacon_that_is_heard_lives(gone: threading.Event) -> None:
-    beacon = Beacon("127.0.0.1")
-    Watch(beacon.address, gone.set, silent_ms=300)
-    held(beacon)
+def test_a_server_that_is_heard_lives(gone: threading.Event) -> None:
+    server = HeartbeatServer("127.0.0.1")
+    HeartbeatMonitor(server.address, gone.set, silent_ms=300)
+    held(server)
     assert not gone.wait(1.0)
-    beacon.close()
+    server.close()
     assert gone.wait(10)
 
 
@@ -83,25 +83,25 @@ def test_whom_nobody_could_ever_reach_is_not_dead(
         raise TimeoutError
 
     monkeypatch.setattr(socket, "create_connection", unreachable)
-    watch = Watch("192.0.2.1:1", gone.set)
+    monitor = HeartbeatMonitor("192.0.2.1:1", gone.set)
     assert tried.wait(10)
     assert not gone.wait(1.0)
-    watch.stop()
+    monitor.stop()
 
 
 def test_a_stopped_watch_says_nothing(gone: threading.Event) -> None:
-    beacon = Beacon("127.0.0.1")
-    watch = Watch(beacon.address, gone.set)
-    held(beacon)
-    watch.stop()
-    beacon.close()
+    server = HeartbeatServer("127.0.0.1")
+    monitor = HeartbeatMonitor(server.address, gone.set)
+    held(server)
+    monitor.stop()
+    server.close()
     assert not gone.wait(0.5)
 
 
-def held(beacon: Beacon, other_than: socket.socket | None = None) -> socket.socket:
-    """Wait until the beacon holds a connection, another than the one named."""
+def held(server: HeartbeatServer, other_than: socket.socket | None = None) -> socket.socket:
+    """Wait until the server holds a connection, another than the one named."""
     for _ in range(1000):
-        for connection in beacon._held:
+        for connection in server._held:
             if connection is not other_than:
                 return connection
         threading.Event().wait(0.01)

@@ -1,4 +1,4 @@
-"""How a supervisor's child is started: by a launcher that answers late, wrongly, or not at all."""
+"""How a supervisor's child is started: by a fork server that answers late, wrongly, or never."""
 
 import os
 import signal
@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from espha.ha import spawner as launch
-from espha.ha.spawner import Command, Launcher, Process, Starter
+from espha.ha.spawner import CommandSpawner, ForkServerSpawner, Process, Spawner
 
 BEGIN = """
 import array, json, os, socket, sys, time
-talk = socket.socket(fileno=int(os.environ["ESPHA_LAUNCH_FD"]))
+talk = socket.socket(fileno=int(os.environ["ESPHA_FORK_SERVER_FD"]))
 say = lambda **what: talk.send(json.dumps(what).encode())
 def request():
     size = array.array("i").itemsize
@@ -33,34 +33,34 @@ def life(code):
 
 
 @pytest.fixture
-def started() -> Iterator[list[Starter]]:
+def started() -> Iterator[list[Spawner]]:
     """Starters that are stopped after the test."""
-    starters: list[Starter] = []
-    yield starters
-    for starter in starters:
-        starter.stop()
+    spawners: list[Spawner] = []
+    yield spawners
+    for spawner in spawners:
+        spawner.stop()
 
 
-def launcher(started: list[Starter], program: str) -> Launcher:
-    made = Launcher([sys.executable, "-c", BEGIN + program])
+def fork_server(started: list[Spawner], program: str) -> ForkServerSpawner:
+    made = ForkServerSpawner([sys.executable, "-c", BEGIN + program])
     started.append(made)
     return made
 
 
-def begin(starter: Starter, told: bytes = b"word") -> tuple[Process, int]:
+def begin(spawner: Spawner, told: bytes = b"word") -> tuple[Process, int]:
     """Start a child that is told something; return it, and where its answer comes."""
     stdin, to_child = os.pipe()
     answer, status = os.pipe()
     os.write(to_child, told)
     os.close(to_child)
-    process = starter.start(stdin, status)
+    process = spawner.start(stdin, status)
     os.close(stdin)
     os.close(status)
     return process, answer
 
 
-def test_each_life_has_its_own_descriptors_and_code(started: list[Starter]) -> None:
-    both = launcher(started, "for code in 1, 2: say(code=life(code))\nrequest()")
+def test_each_life_has_its_own_descriptors_and_code(started: list[Spawner]) -> None:
+    both = fork_server(started, "for code in 1, 2: say(code=life(code))\nrequest()")
     for code, told in ((1, b"one"), (2, b"two")):
         process, answer = begin(both, told)
         assert process.wait() == code
@@ -68,19 +68,21 @@ def test_each_life_has_its_own_descriptors_and_code(started: list[Starter]) -> N
         assert os.read(answer, 9) == b"", "nobody else holds it open"
 
 
-def test_a_code_that_comes_too_late_is_not_that_of_the_next_life(started: list[Starter]) -> None:
-    late = launcher(started, "code = life(1)\ntime.sleep(0.2)\nsay(code=code)\nsay(code=life(2))")
+def test_a_code_that_comes_too_late_is_not_that_of_the_next_life(started: list[Spawner]) -> None:
+    late = fork_server(
+        started, "code = life(1)\ntime.sleep(0.2)\nsay(code=code)\nsay(code=life(2))"
+    )
     process, _ = begin(late)
     assert process.wait() == -signal.SIGKILL, "it is not waited for"
     process, _ = begin(late)
     assert process.wait() == 2
 
 
-def test_a_launcher_that_does_not_answer_is_killed(
-    started: list[Starter], monkeypatch: pytest.MonkeyPatch
+def test_a_fork_server_that_does_not_answer_is_killed(
+    started: list[Spawner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "_FIRST_ANSWER_S", 0.3)
-    dumb = launcher(started, "time.sleep(1000)")
+    dumb = fork_server(started, "time.sleep(1000)")
     process, _ = begin(dumb)
     pid = dumb.pid
     assert process.wait() == -signal.SIGKILL
@@ -88,22 +90,22 @@ def test_a_launcher_that_does_not_answer_is_killed(
     assert dumb.pid != pid
 
 
-def test_a_launcher_that_has_ended_is_replaced(started: list[Starter]) -> None:
-    short = launcher(started, "sys.exit(0)")
+def test_a_fork_server_that_has_ended_is_replaced(started: list[Spawner]) -> None:
+    short = fork_server(started, "sys.exit(0)")
     for _ in range(2):
         process, _ = begin(short)
         assert process.wait() == -signal.SIGKILL
 
 
-def test_killed_before_it_was_forked(started: list[Starter]) -> None:
-    slow = launcher(started, "time.sleep(1000)")
+def test_killed_before_it_was_forked(started: list[Spawner]) -> None:
+    slow = fork_server(started, "time.sleep(1000)")
     process, _ = begin(slow)
     process.kill()
     assert process.wait() == -signal.SIGKILL
 
 
-def test_who_is_distrusted_goes(started: list[Starter]) -> None:
-    kept = launcher(started, "while True: say(code=life(1))")
+def test_who_is_distrusted_goes(started: list[Spawner]) -> None:
+    kept = fork_server(started, "while True: say(code=life(1))")
     process, _ = begin(kept)
     assert process.wait() == 1
     pid = kept.pid
@@ -115,9 +117,9 @@ def test_who_is_distrusted_goes(started: list[Starter]) -> None:
     assert kept.pid != pid
 
 
-def test_a_command_is_started_for_each_life(started: list[Starter], tmp_path: Path) -> None:
+def test_a_command_is_started_for_each_life(started: list[Spawner], tmp_path: Path) -> None:
     script = "import os; os.write(int(os.environ['ESPHA_STATUS_FD']), os.read(0, 9))"
-    command = Command([sys.executable, "-c", script])
+    command = CommandSpawner([sys.executable, "-c", script])
     started.append(command)
     for told in (b"one", b"two"):
         process, answer = begin(command, told)

@@ -13,7 +13,7 @@ from espha.ha.switchover import Answer
 
 STATUS: dict[str, Any] = {
     "state": "standby",
-    "in_step": True,
+    "in_sync": True,
     "message": "all is well",
     "diverged": "order record 7 differs",
     "diverged_total": 2,

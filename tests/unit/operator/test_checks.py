@@ -83,20 +83,20 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "2 of 3 engines are ready",
     ),
     "an engine replays": (
-        "ReplicasInStep",
+        "ReplicasInSync",
         {"engines": (*ENGINES[:2], EngineFacts("demo-engine-2", "replaying", False))},
         "Behind",
         "demo-engine-2 (replaying)",
     ),
     "an engine says what it lacks": (
-        "ReplicasInStep",
+        "ReplicasInSync",
         {"engines": (*ENGINES[:2], EngineFacts("e2", "failed", False, message="offset 5 is gone"))},
         "Behind",
         "e2 (failed: offset 5 is gone)",
     ),
-    "an engine is silent": ("ReplicasInStep", {"engines": ENGINES[:2]}, "NoAnswer", "2 of 3"),
+    "an engine is silent": ("ReplicasInSync", {"engines": ENGINES[:2]}, "NoAnswer", "2 of 3"),
     "an engine has diverged": (
-        "ReplicasInStep",
+        "ReplicasInSync",
         {
             "engines": (
                 *ENGINES[:2],
@@ -181,6 +181,6 @@ def test_one_snapshot_in_reach_is_enough() -> None:
 
 def test_a_divergence_stays_visible_when_it_is_over() -> None:
     engines = (*ENGINES[:2], replace(ENGINES[2], diverged="order record 7 differs"))
-    verdict = judge(healthy(engines=engines))["ReplicasInStep"]
+    verdict = judge(healthy(engines=engines))["ReplicasInSync"]
     assert verdict.ok
     assert "demo-engine-2 had diverged and was rebuilt (order record 7 differs)" in verdict.message

@@ -13,11 +13,11 @@ from espha_operator.status.facts import EngineFacts
     [
         ({}, EngineFacts("e", "starting", False)),
         (
-            {"state": "standby", "in_step": True, "sequence": 9, "epoch": 2, "snapshot_age_s": 0},
+            {"state": "standby", "in_sync": True, "sequence": 9, "epoch": 2, "snapshot_age_s": 0},
             EngineFacts("e", "standby", True, 9, 2, snapshot_age=0.0),
         ),
         (
-            {"state": "diverged", "in_step": False, "message": "m", "diverged": "record 9"},
+            {"state": "diverged", "in_sync": False, "message": "m", "diverged": "record 9"},
             EngineFacts("e", "diverged", False, message="m", diverged="record 9"),
         ),
     ],

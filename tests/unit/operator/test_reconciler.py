@@ -10,7 +10,7 @@ from espha_operator.api.images import Images
 from espha_operator.reconcile import models, observe, reconciler, switchover
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.status.facts import TopicFacts
-from espha_operator.status.switchover import Move
+from espha_operator.status.switchover import Decision
 from unit.operator import samples
 
 Object = dict[str, Any]
@@ -97,7 +97,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> _MemoryCluster:
             pod.name,
             {
                 "state": "active" if pod.name.endswith("-0") else "standby",
-                "in_step": True,
+                "in_sync": True,
                 "epoch": 1,
             },
         ),
@@ -240,19 +240,19 @@ class _Engines:
 
     def tell(self, pod: observe.Pod) -> Any:
         state = "active" if pod.name == self.active else "standby"
-        return observe.engine_facts(pod.name, {"state": state, "in_step": True, "epoch": 1})
+        return observe.engine_facts(pod.name, {"state": state, "in_sync": True, "epoch": 1})
 
-    def ask(self, address: str, to: str, proof: str) -> Move:
+    def ask(self, address: str, to: str, proof: str) -> Decision:
         secret = self.cluster.objects["Secret", "demo-token"]["data"]["token"]
         assert b64encode(proof.encode()).decode() == secret
         self.asked.append(to)
         if self.away:
             self.away -= 1
-            return Move("wait", to)
+            return Decision("wait", to)
         if to == "demo-engine-2":
-            return Move("refused", to, "The active engine refuses: no.")
+            return Decision("refused", to, "The active engine refuses: no.")
         self.active = to
-        return Move("ask", to)
+        return Decision("ask", to)
 
     def wish(self, to: str) -> None:
         meta = self.cluster.objects["EspHaDeployment", "demo"]["metadata"]

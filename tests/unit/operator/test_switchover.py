@@ -10,13 +10,13 @@ import pytest
 
 from espha_operator.reconcile import switchover
 from espha_operator.status.facts import Facts
-from espha_operator.status.switchover import Move, decide
+from espha_operator.status.switchover import Decision, decide
 from unit.operator.samples import healthy
 
 
 def without_step(*names: str) -> Facts:
     facts = healthy()
-    engines = tuple(replace(one, in_step=one.name not in names) for one in facts.engines)
+    engines = tuple(replace(one, in_sync=one.name not in names) for one in facts.engines)
     return facts.replace(engines=engines)
 
 
@@ -36,9 +36,9 @@ def without_step(*names: str) -> Facts:
     ],
 )
 def test_decisions(wish: str, facts: Facts, kind: str, to: str) -> None:
-    move = decide(wish, facts)
-    assert (move.kind, move.to) == (kind, to)
-    assert bool(move.message) == (kind in ("done", "refused"))
+    decision = decide(wish, facts)
+    assert (decision.kind, decision.to) == (kind, to)
+    assert bool(decision.message) == (kind in ("done", "refused"))
 
 
 class _Supervisor(BaseHTTPRequestHandler):
@@ -89,7 +89,7 @@ def test_answers(
     supervisor: type[_Supervisor], code: int, body: bytes, kind: str, message: str
 ) -> None:
     supervisor.answer = (code, body)
-    assert switchover.ask("127.0.0.1", "e", "t0ken") == Move(kind, "e", message)  # type: ignore[arg-type]
+    assert switchover.ask("127.0.0.1", "e", "t0ken") == Decision(kind, "e", message)  # type: ignore[arg-type]
     assert supervisor.asked == ("/switchover", "Bearer t0ken", {"to": "e"})
 
 

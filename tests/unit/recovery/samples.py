@@ -2,25 +2,25 @@
 
 from pathlib import Path
 
-from espha.recovery.candidates import Needs
+from espha.recovery.candidates import Requirements
 from espha.recovery.plain import dumps
-from espha.recovery.store import Mark, Place, Shelf, Snapshot, make
+from espha.recovery.store import Cursor, Snapshot, SnapshotMeta, SnapshotStore, make
 
 BODY = dumps({"windows": {"q/w": [(1, "a", 2.5, None)] * 40}})
 MODEL = "m" * 64
 IDS = {"p.I": "id-1", "p.M": "id-2"}
-NEEDS = Needs(MODEL, "p.M", IDS, {"p.I": 0, "p.M": 0})
+REQUIREMENTS = Requirements(MODEL, "p.M", IDS, {"p.I": 0, "p.M": 0})
 
 
-def mark(sequence: int = 7, **changes: object) -> Mark:
+def meta(sequence: int = 7, **changes: object) -> SnapshotMeta:
     """What the state after an order record stands for."""
-    made = Mark(
+    made = SnapshotMeta(
         sequence=sequence,
         epoch=2,
         clock=1_700_000_000_000,
         model=MODEL,
         order_log=sequence * 2,
-        inputs={"p.I": Place(sequence * 3, sequence * 3 + 1)},
+        inputs={"p.I": Cursor(sequence * 3, sequence * 3 + 1)},
         topics=IDS,
         counts={"batches": sequence},
     )
@@ -29,12 +29,12 @@ def mark(sequence: int = 7, **changes: object) -> Mark:
 
 def snapshot(sequence: int = 7, body: bytes = BODY, **changes: object) -> Snapshot:
     """The snapshot after an order record."""
-    return make(mark(sequence, **changes), body, "engine-1", "espha 1", 1_700_000_000_500)
+    return make(meta(sequence, **changes), body, "engine-1", "espha 1", 1_700_000_000_500)
 
 
-def shelf(folder: Path, *sequences: int, keep: int = 9) -> Shelf:
+def store(folder: Path, *sequences: int, keep: int = 9) -> SnapshotStore:
     """A folder with these snapshots."""
-    made = Shelf(folder, keep)
+    made = SnapshotStore(folder, keep)
     made.open()
     for sequence in sequences:
         made.write(snapshot(sequence))

@@ -13,21 +13,21 @@ import pytest
 
 from espha.ha.status_server import serve_status
 from espha.recovery import remote as peers
-from espha.recovery.candidates import MUCH_NEWER, Needs, Rebuild
-from espha.recovery.divergence import Ledger
-from espha.recovery.store import Place, Shelf, Snapshot
-from unit.recovery.samples import IDS, MODEL, NEEDS, damage, shelf, snapshot
+from espha.recovery.candidates import MUCH_NEWER, Requirements, SnapshotCandidates
+from espha.recovery.divergence import DivergenceLog
+from espha.recovery.store import Cursor, Snapshot, SnapshotStore
+from unit.recovery.samples import IDS, MODEL, REQUIREMENTS, damage, snapshot, store
 
-Serve = Callable[[Shelf | None], str]
+Serve = Callable[[SnapshotStore | None], str]
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Serve a shelf as a supervisor does; returns the address."""
+    """Serve a store as a supervisor does; returns the address."""
     servers: list[ThreadingHTTPServer] = []
 
-    def start(served: Shelf | None) -> str:
-        servers.append(serve_status(("127.0.0.1", 0), lambda: {"in_step": True}, served))
+    def start(served: SnapshotStore | None) -> str:
+        servers.append(serve_status(("127.0.0.1", 0), lambda: {"in_sync": True}, served))
         return address(servers[-1])
 
     yield start
@@ -44,67 +44,71 @@ def address(server: ThreadingHTTPServer) -> str:
     return f"127.0.0.1:{server.server_port}"
 
 
-def found(rebuild: Rebuild) -> list[int]:
-    return [candidate.header.sequence for candidate in rebuild.candidates()]
+def found(candidates: SnapshotCandidates) -> list[int]:
+    return [candidate.header.sequence for candidate in candidates.best_first()]
 
 
 def test_its_own_come_newest_first(tmp_path: Path) -> None:
-    assert found(Rebuild(shelf(tmp_path, 3, 9, 6), [], NEEDS)) == [9, 6, 3]
+    assert found(SnapshotCandidates(store(tmp_path, 3, 9, 6), [], REQUIREMENTS)) == [9, 6, 3]
 
 
 def test_a_damaged_one_is_passed_over_named_and_set_aside(tmp_path: Path) -> None:
-    own = shelf(tmp_path, 3, 9)
+    own = store(tmp_path, 3, 9)
     newest = own.files()[0]
     damage(newest)
-    rebuild = Rebuild(own, [], NEEDS)
-    assert found(rebuild) == [3]
-    assert rebuild.refusals == [f"{newest.name}: the checksum of its body is wrong"]
+    candidates = SnapshotCandidates(own, [], REQUIREMENTS)
+    assert found(candidates) == [3]
+    assert candidates.refusals == [f"{newest.name}: the checksum of its body is wrong"]
     assert newest not in own.files()
 
 
 @pytest.mark.parametrize(
-    ("changes", "needs", "reason"),
+    ("changes", "requirements", "reason"),
     [
-        ({"model": "x" * 64}, NEEDS, "it is of model xxxxxxxxxxxx, this one is mmmmmmmmmmmm"),
-        ({"topics": {**IDS, "p.M": "old"}}, NEEDS, "topic p.M is another one than then"),
-        ({"inputs": {"q.I": Place(1, 1)}}, NEEDS, "topic q.I is no input of this model"),
+        (
+            {"model": "x" * 64},
+            REQUIREMENTS,
+            "it is of model xxxxxxxxxxxx, this one is mmmmmmmmmmmm",
+        ),
+        ({"topics": {**IDS, "p.M": "old"}}, REQUIREMENTS, "topic p.M is another one than then"),
+        ({"inputs": {"q.I": Cursor(1, 1)}}, REQUIREMENTS, "topic q.I is no input of this model"),
         (
             {},
-            Needs(MODEL, "p.M", IDS, {"p.I": 0, "p.M": 20}),
+            Requirements(MODEL, "p.M", IDS, {"p.I": 0, "p.M": 20}),
             "topic p.M: records 18 to 19 come next after it, and retention has removed them",
         ),
         (
             {},
-            Needs(MODEL, "p.M", IDS, {"p.I": 29, "p.M": 18}),
+            Requirements(MODEL, "p.M", IDS, {"p.I": 29, "p.M": 18}),
             "topic p.I: records 28 to 28 come next after it, and retention has removed them",
         ),
     ],
 )
 def test_one_that_does_not_fit_is_passed_over(
-    tmp_path: Path, changes: dict[str, Any], needs: Needs, reason: str
+    tmp_path: Path, changes: dict[str, Any], requirements: Requirements, reason: str
 ) -> None:
-    own = shelf(tmp_path)
+    own = store(tmp_path)
     own.write(snapshot(9, **changes))
-    rebuild = Rebuild(own, [], needs)
-    assert found(rebuild) == []
-    assert rebuild.refusals[0].endswith(reason)
+    candidates = SnapshotCandidates(own, [], requirements)
+    assert found(candidates) == []
+    assert candidates.refusals[0].endswith(reason)
 
 
 def test_what_is_just_within_reach_fits() -> None:
     """A marker or the end of a topic lies where reading would begin."""
-    needs = Needs(MODEL, "p.M", IDS, {"p.I": 28, "p.M": 18})
-    assert needs.refuse(snapshot(9).header) == ""
+    requirements = Requirements(MODEL, "p.M", IDS, {"p.I": 28, "p.M": 18})
+    assert requirements.refuse(snapshot(9).header) == ""
 
 
 def test_without_its_own_a_peers_is_taken_and_kept(tmp_path: Path, serve: Serve) -> None:
-    own = shelf(tmp_path / "own")
-    peer = serve(shelf(tmp_path / "peer", 4, 5))
-    assert list(Rebuild(own, [peer], NEEDS).candidates()) == [snapshot(5)]
+    own = store(tmp_path / "own")
+    peer = serve(store(tmp_path / "peer", 4, 5))
+    assert list(SnapshotCandidates(own, [peer], REQUIREMENTS).best_first()) == [snapshot(5)]
     assert [own.read(path) for path in own.files()] == [snapshot(5)]
 
 
 def test_without_a_volume_a_peers_is_taken(tmp_path: Path, serve: Serve) -> None:
-    assert found(Rebuild(None, [serve(shelf(tmp_path, 4))], NEEDS)) == [4]
+    assert found(SnapshotCandidates(None, [serve(store(tmp_path, 4))], REQUIREMENTS)) == [4]
 
 
 @pytest.mark.parametrize(
@@ -113,24 +117,24 @@ def test_without_a_volume_a_peers_is_taken(tmp_path: Path, serve: Serve) -> None
 def test_a_peers_comes_first_when_it_is_much_newer(
     tmp_path: Path, serve: Serve, ahead: int, order: list[str]
 ) -> None:
-    own = shelf(tmp_path / "own", 10)
-    peer = serve(shelf(tmp_path / "peer", 10 + ahead))
-    places = {10: "own", 10 + ahead: "peer"}
-    assert [places[at] for at in found(Rebuild(own, [peer], NEEDS))] == order
+    own = store(tmp_path / "own", 10)
+    peer = serve(store(tmp_path / "peer", 10 + ahead))
+    cursors = {10: "own", 10 + ahead: "peer"}
+    assert [cursors[at] for at in found(SnapshotCandidates(own, [peer], REQUIREMENTS))] == order
 
 
 def test_peers_that_fail_cost_a_refusal_each(tmp_path: Path, serve: Serve) -> None:
     """Silent, without a snapshot, with a damaged one, with one of another model, and a good one."""
-    damaged, foreign = shelf(tmp_path / "damaged", 9), shelf(tmp_path / "foreign")
+    damaged, foreign = store(tmp_path / "damaged", 9), store(tmp_path / "foreign")
     damage(damaged.files()[0])
     foreign.write(snapshot(8, model="x" * 64))
-    good = shelf(tmp_path / "good", 7)
+    good = store(tmp_path / "good", 7)
     gone = serve_status(("127.0.0.1", 0), dict)
     end(gone)
     offering = [address(gone), serve(None), serve(damaged), serve(foreign), serve(good)]
-    rebuild = Rebuild(None, offering, NEEDS)
-    assert found(rebuild) == [7]
-    reasons = sorted(refusal.split(": ", 1)[1] for refusal in rebuild.refusals)
+    candidates = SnapshotCandidates(None, offering, REQUIREMENTS)
+    assert found(candidates) == [7]
+    reasons = sorted(refusal.split(": ", 1)[1] for refusal in candidates.refusals)
     assert [reason[:15] for reason in reasons] == [
         "[Errno 111] Con",
         "it is of model ",
@@ -139,18 +143,18 @@ def test_peers_that_fail_cost_a_refusal_each(tmp_path: Path, serve: Serve) -> No
 
 
 def test_a_peer_that_ends_in_the_middle_is_passed_over(tmp_path: Path, serve: Serve) -> None:
-    cut = shelf(tmp_path, 9)
+    cut = store(tmp_path, 9)
     path = cut.files()[0]
     path.write_bytes(path.read_bytes()[:-10])
-    rebuild = Rebuild(None, [serve(cut)], NEEDS)
-    assert found(rebuild) == []
-    assert "ends too early" in rebuild.refusals[0]
+    candidates = SnapshotCandidates(None, [serve(cut)], REQUIREMENTS)
+    assert found(candidates) == []
+    assert "ends too early" in candidates.refusals[0]
 
 
 def test_after_a_divergence_only_older_ones_count(tmp_path: Path, serve: Serve) -> None:
-    own = shelf(tmp_path / "own", 3, 6)
-    peer = serve(shelf(tmp_path / "peer", 5, 8))
-    assert found(Rebuild(own, [peer], NEEDS, before=6)) == [3, 5]
+    own = store(tmp_path / "own", 3, 6)
+    peer = serve(store(tmp_path / "peer", 5, 8))
+    assert found(SnapshotCandidates(own, [peer], REQUIREMENTS, before=6)) == [3, 5]
 
 
 def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,26 +172,26 @@ def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_divergence_goes_back_step_by_step(tmp_path: Path) -> None:
     """First before the record that differs, then before what it had built on, then to the log."""
-    own = shelf(tmp_path, 2, 4, 6, 8)
-    Ledger(own).diverged(9, 4, "record 9")
-    again = Ledger(own)
+    own = store(tmp_path, 2, 4, 6, 8)
+    DivergenceLog(own).diverged(9, 4, "record 9")
+    again = DivergenceLog(own)
     assert (again.last.before, again.last.total) == (9, 1)
     assert [path.name[-7:] for path in own.files()] == ["2.espha"]
     again.diverged(9, 2, "record 9 again")
-    assert (Ledger(own).last.before, own.files()) == (2, [])
+    assert (DivergenceLog(own).last.before, own.files()) == (2, [])
     again.diverged(9, 0, "record 9 once more")
-    assert Ledger(own).facts() == {"diverged_total": 3, "diverged": "record 9 once more"}
-    assert Ledger(own).last.before == 0
-    Ledger(own).settle()
-    assert Ledger(own).last.before is None
-    assert Ledger(own).facts()["diverged_total"] == 3
+    assert DivergenceLog(own).facts() == {"diverged_total": 3, "diverged": "record 9 once more"}
+    assert DivergenceLog(own).last.before == 0
+    DivergenceLog(own).settle()
+    assert DivergenceLog(own).last.before is None
+    assert DivergenceLog(own).facts()["diverged_total"] == 3
 
 
 def test_a_damaged_note_of_divergence_stops_nothing(tmp_path: Path) -> None:
-    own = shelf(tmp_path)
-    Ledger(own).diverged(9, 0, "x")
+    own = store(tmp_path)
+    DivergenceLog(own).diverged(9, 0, "x")
     (tmp_path / "diverged.json").write_text("{")
-    assert Ledger(own).facts() == {"diverged_total": 0}
+    assert DivergenceLog(own).facts() == {"diverged_total": 0}
 
 
 def post(at: str, path: str) -> int:
@@ -203,7 +207,7 @@ def test_a_snapshot_can_be_asked_for(tmp_path: Path) -> None:
         asked.set()
         return True
 
-    server = serve_status(("127.0.0.1", 0), dict, shelf(tmp_path), ask)
+    server = serve_status(("127.0.0.1", 0), dict, store(tmp_path), ask)
     assert post(address(server), "/snapshot") == 202
     assert asked.is_set()
     assert post(address(server), "/other") == 404
@@ -212,9 +216,9 @@ def test_a_snapshot_can_be_asked_for(tmp_path: Path) -> None:
 
 def test_nobody_is_asked_without_a_volume_or_an_engine(tmp_path: Path, serve: Serve) -> None:
     assert post(serve(None), "/snapshot") == 409
-    assert post(serve(shelf(tmp_path)), "/snapshot") == 503
+    assert post(serve(store(tmp_path)), "/snapshot") == 503
 
 
 def test_a_candidate_is_a_whole_snapshot(tmp_path: Path) -> None:
-    first: Snapshot = next(Rebuild(shelf(tmp_path, 1), [], NEEDS).candidates())
+    first: Snapshot = next(SnapshotCandidates(store(tmp_path, 1), [], REQUIREMENTS).best_first())
     assert first == snapshot(1)

@@ -8,8 +8,8 @@ import pytest
 from espha.pipeline.job import BatchJob
 from espha.protocol.settings import Settings
 from espha.recovery.plain import NotPlainError
-from espha.recovery.restore import Past
-from unit.recovery.samples import NEEDS, damage, shelf
+from espha.recovery.restore import Recovery
+from unit.recovery.samples import REQUIREMENTS, damage, store
 
 
 class Job:
@@ -25,45 +25,45 @@ class Job:
         self.held = sequence
 
 
-def past(folder: Path) -> Past:
-    return Past(Settings(bootstrap="none:1", name="e", snapshots=str(folder)))
+def recovery(folder: Path) -> Recovery:
+    return Recovery(Settings(bootstrap="none:1", name="e", snapshots=str(folder)))
 
 
 def test_the_next_one_is_tried_when_a_state_is_refused(tmp_path: Path) -> None:
-    shelf(tmp_path, 3, 6, 9)
-    job, mine = Job({9: NotPlainError("KeyError: 'q/w'")}), past(tmp_path)
-    begun = mine.restore(cast("BatchJob", job), NEEDS)
+    store(tmp_path, 3, 6, 9)
+    job, mine = Job({9: NotPlainError("KeyError: 'q/w'")}), recovery(tmp_path)
+    begun = mine.restore(cast("BatchJob", job), REQUIREMENTS)
     assert begun is not None
     assert (begun.header.sequence, job.held) == (6, 6)
     assert "9 of engine-1: KeyError: 'q/w'" in mine.passed_over()
 
 
 def test_one_that_ends_spark_is_not_tried_twice(tmp_path: Path) -> None:
-    shelf(tmp_path, 3, 6)
+    store(tmp_path, 3, 6)
     job = Job({6: RuntimeError("the JVM is gone")})
     with pytest.raises(RuntimeError, match="JVM"):
-        past(tmp_path).restore(cast("BatchJob", job), NEEDS)
-    begun = past(tmp_path).restore(cast("BatchJob", job), NEEDS)
+        recovery(tmp_path).restore(cast("BatchJob", job), REQUIREMENTS)
+    begun = recovery(tmp_path).restore(cast("BatchJob", job), REQUIREMENTS)
     assert begun is not None
     assert begun.header.sequence == 3
 
 
 def test_many_refusals_are_cut_short(tmp_path: Path) -> None:
-    for path in shelf(tmp_path, *range(1, 7)).files():
+    for path in store(tmp_path, *range(1, 7)).files():
         damage(path)
-    mine = past(tmp_path)
-    assert mine.restore(cast("BatchJob", Job({})), NEEDS) is None
+    mine = recovery(tmp_path)
+    assert mine.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
     assert mine.passed_over().count("checksum of its body") == 4
     assert mine.passed_over().endswith("; and 2 more")
 
 
 def test_a_volume_that_cannot_be_used_is_no_volume(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    mine = past(tmp_path / "file" / "folder")
-    assert mine.shelf is None
-    assert mine.restore(cast("BatchJob", Job({})), NEEDS) is None
+    mine = recovery(tmp_path / "file" / "folder")
+    assert mine.store is None
+    assert mine.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
     assert mine.passed_over() == ""
 
 
 def test_without_the_setting_there_is_no_volume() -> None:
-    assert Past(Settings(bootstrap="none:1", name="e")).shelf is None
+    assert Recovery(Settings(bootstrap="none:1", name="e")).store is None

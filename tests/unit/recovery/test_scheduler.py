@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from espha.recovery.divergence import Ledger
+from espha.recovery.divergence import DivergenceLog
 from espha.recovery.plain import NotPlainError
-from espha.recovery.scheduler import Keeper
-from espha.recovery.store import Shelf
-from unit.recovery.samples import BODY, mark, shelf, snapshot
+from espha.recovery.scheduler import SnapshotScheduler
+from espha.recovery.store import SnapshotStore
+from unit.recovery.samples import BODY, meta, snapshot, store
 
 
 class Clock:
@@ -29,10 +29,10 @@ def clock() -> Clock:
     return Clock()
 
 
-def keeper(shelf_: Shelf | None, clock: Callable[[], float]) -> Keeper:
-    return Keeper(
+def scheduler(shelf_: SnapshotStore | None, clock: Callable[[], float]) -> SnapshotScheduler:
+    return SnapshotScheduler(
         shelf_,
-        Ledger(shelf_),
+        DivergenceLog(shelf_),
         engine="engine-0",
         runtime="espha 1",
         interval_s=60,
@@ -41,7 +41,7 @@ def keeper(shelf_: Shelf | None, clock: Callable[[], float]) -> Keeper:
     )
 
 
-def wait(kept: Keeper) -> None:
+def wait(kept: SnapshotScheduler) -> None:
     for thread in threading.enumerate():
         if thread.name == "snapshot":
             thread.join(10)
@@ -49,10 +49,10 @@ def wait(kept: Keeper) -> None:
 
 
 def test_a_snapshot_is_written_at_each_interval(tmp_path: Path, clock: Clock) -> None:
-    own = shelf(tmp_path)
-    kept = keeper(own, clock)
+    own = store(tmp_path)
+    kept = scheduler(own, clock)
     assert kept.due(active=False)  # what was replayed from the whole log is worth keeping
-    kept.keep(mark(5), lambda: (5, BODY))
+    kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
     written = own.read(own.files()[0])
     assert (written.body, written.header.sequence, written.header.engine) == (BODY, 5, "engine-0")
@@ -65,7 +65,7 @@ def test_a_snapshot_is_written_at_each_interval(tmp_path: Path, clock: Clock) ->
 
 
 def test_the_active_one_does_it_rarely(tmp_path: Path, clock: Clock) -> None:
-    kept = keeper(shelf(tmp_path), clock)
+    kept = scheduler(store(tmp_path), clock)
     kept.loaded(snapshot())
     clock.now += 479
     assert not kept.due(active=True)
@@ -75,15 +75,15 @@ def test_the_active_one_does_it_rarely(tmp_path: Path, clock: Clock) -> None:
 
 def test_one_that_is_asked_for_comes_at_once(tmp_path: Path, clock: Clock) -> None:
     wanted = threading.Event()
-    own = shelf(tmp_path)
-    kept = Keeper(
-        own, Ledger(own), engine="e", runtime="r", interval_s=60, wanted=wanted, clock=clock
+    own = store(tmp_path)
+    kept = SnapshotScheduler(
+        own, DivergenceLog(own), engine="e", runtime="r", interval_s=60, wanted=wanted, clock=clock
     )
     kept.loaded(snapshot())
     assert not kept.due(active=True)
     wanted.set()
     assert kept.due(active=True)
-    kept.keep(mark(5), lambda: (5, BODY))
+    kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
     assert not wanted.is_set()
     assert not kept.due(active=False)
@@ -91,30 +91,30 @@ def test_one_that_is_asked_for_comes_at_once(tmp_path: Path, clock: Clock) -> No
 
 def test_the_same_state_is_not_written_twice(tmp_path: Path, clock: Clock) -> None:
     """But it is when reading has come further: an idle engine then needs less of the topics."""
-    own = shelf(tmp_path)
-    kept = keeper(own, clock)
-    kept.keep(mark(5), lambda: (5, BODY))
+    own = store(tmp_path)
+    kept = scheduler(own, clock)
+    kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
 
     def refuse() -> tuple[int, bytes]:
         raise AssertionError
 
-    kept.keep(mark(5), refuse)
+    kept.keep(meta(5), refuse)
     assert kept.facts()["snapshot_failures"] == 0
     assert kept.news()
-    kept.keep(mark(5, order_log=12), lambda: (5, BODY))
+    kept.keep(meta(5, order_log=12), lambda: (5, BODY))
     wait(kept)
     assert own.read(own.files()[0]).header.order_log == 12
 
 
 def test_slow_snapshots_become_rare(tmp_path: Path, clock: Clock) -> None:
-    kept = keeper(shelf(tmp_path), clock)
+    kept = scheduler(store(tmp_path), clock)
 
     def slow() -> tuple[int, bytes]:
         clock.now += 6
         return 5, BODY
 
-    kept.keep(mark(5), slow)
+    kept.keep(meta(5), slow)
     wait(kept)
     clock.now += 293
     assert not kept.due(active=False)
@@ -124,7 +124,7 @@ def test_slow_snapshots_become_rare(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_without_a_volume_nothing_is_due(clock: Clock) -> None:
-    kept = keeper(None, clock)
+    kept = scheduler(None, clock)
     clock.now += 10_000
     assert not kept.due(active=False)
     assert kept.facts() == {"diverged_total": 0}
@@ -138,9 +138,9 @@ def not_plain() -> tuple[int, bytes]:
 def test_state_that_cannot_be_taken_is_counted(
     tmp_path: Path, clock: Clock, take: Callable[[], tuple[int | None, bytes]]
 ) -> None:
-    own = shelf(tmp_path)
-    kept = keeper(own, clock)
-    kept.keep(mark(5), take)
+    own = store(tmp_path)
+    kept = scheduler(own, clock)
+    kept.keep(meta(5), take)
     assert kept.facts()["snapshot_failures"] == 1
     assert own.files() == []
     clock.now += 60
@@ -149,10 +149,10 @@ def test_state_that_cannot_be_taken_is_counted(
 
 def test_a_volume_that_fails_is_counted_and_tried_again(tmp_path: Path, clock: Clock) -> None:
     """A folder that is gone stands for any volume that cannot be written to."""
-    own = shelf(tmp_path / "volume")
+    own = store(tmp_path / "volume")
     own.folder.rmdir()
-    kept = keeper(own, clock)
-    kept.keep(mark(5), lambda: (5, BODY))
+    kept = scheduler(own, clock)
+    kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
     assert kept.facts()["snapshot_failures"] == 1
     clock.now += 479
@@ -160,24 +160,24 @@ def test_a_volume_that_fails_is_counted_and_tried_again(tmp_path: Path, clock: C
     clock.now += 250
     assert kept.due(active=False)
     own.folder.mkdir()
-    kept.keep(mark(5), lambda: (5, BODY))
+    kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
     assert [own.read(path).header.sequence for path in own.files()] == [5]
 
 
 def test_a_new_snapshot_ends_a_divergence(tmp_path: Path, clock: Clock) -> None:
-    own = shelf(tmp_path)
-    Ledger(own).diverged(4, 0, "record 4")
-    kept = keeper(own, clock)
+    own = store(tmp_path)
+    DivergenceLog(own).diverged(4, 0, "record 4")
+    kept = scheduler(own, clock)
     assert kept.facts()["diverged"] == "record 4"
-    kept.keep(mark(5), lambda: (5, BODY))
+    kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
-    assert Ledger(own).last.before is None
+    assert DivergenceLog(own).last.before is None
     assert kept.facts()["diverged_total"] == 1
 
 
 def test_the_loaded_one_is_shown(tmp_path: Path, clock: Clock) -> None:
-    kept = keeper(shelf(tmp_path), clock)
+    kept = scheduler(store(tmp_path), clock)
     kept.loaded(snapshot(8))
     facts = kept.facts()
     assert (facts["snapshot_loaded"], facts["snapshot_sequence"]) == (8, 8)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espha.recovery.plain import NotPlainError, dumps, loads
-from espha.recovery.store import Shelf, SnapshotError, encode, read_header, read_snapshot
+from espha.recovery.store import SnapshotError, SnapshotStore, encode, read_header, read_snapshot
 from unit.recovery.samples import BODY, snapshot
 
 FILE = b"".join(encode(snapshot()))
@@ -117,40 +117,40 @@ def one_more_gib() -> Iterator[None]:
 
 
 def test_the_newest_are_kept(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path / "deep" / "folder", keep=2)
-    shelf.open()
+    store = SnapshotStore(tmp_path / "deep" / "folder", keep=2)
+    store.open()
     for sequence in (9, 10, 11):
-        shelf.write(snapshot(sequence))
-    assert [shelf.read(path).header.sequence for path in shelf.files()] == [11, 10]
-    assert [shelf.read(path).header.sequence for path in shelf.files(before=11)] == [10]
+        store.write(snapshot(sequence))
+    assert [store.read(path).header.sequence for path in store.files()] == [11, 10]
+    assert [store.read(path).header.sequence for path in store.files(before=11)] == [10]
 
 
 def test_what_was_never_finished_is_removed(tmp_path: Path) -> None:
     (tmp_path / "snapshot-00000000000000000005.espha.unfinished").write_bytes(b"x")
     (tmp_path / "snapshot-five.espha").write_bytes(b"x")
-    shelf = Shelf(tmp_path)
-    shelf.open()
-    assert shelf.files() == []
+    store = SnapshotStore(tmp_path)
+    store.open()
+    assert store.files() == []
     assert [path.name for path in tmp_path.iterdir()] == ["snapshot-five.espha"]
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(tmp_path, keep=1)
-    kept = shelf.write(snapshot(1))
+    store = SnapshotStore(tmp_path, keep=1)
+    kept = store.write(snapshot(1))
 
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        shelf.write(snapshot(2))
+        store.write(snapshot(2))
     assert list(tmp_path.iterdir()) == [kept]
-    assert shelf.read(kept) == snapshot(1)
+    assert store.read(kept) == snapshot(1)
 
 
 def test_only_a_few_refused_ones_stay(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, keep=2)
+    store = SnapshotStore(tmp_path, keep=2)
     for sequence in range(5):
-        shelf.set_aside(shelf.write(snapshot(sequence)))
-    assert shelf.files() == []
+        store.set_aside(store.write(snapshot(sequence)))
+    assert store.files() == []
     assert len(list(tmp_path.iterdir())) == 2

@@ -1,4 +1,4 @@
-"""An engine's process, its launcher and the JVM: which of them dies with which, and what stays."""
+"""An engine's process, its fork server and the JVM: which dies with which, and what stays."""
 
 import os
 import signal
@@ -39,15 +39,15 @@ jvm.clear()
 print("cleared", flush=True)
 sys.stdin.read()
 """
-"""A launcher whose engine process does nothing but fence, when it is told to."""
+"""A fork server whose engine process does nothing but fence, when it is told to."""
 
 
 @pytest.fixture(scope="module")
 def deployment(
     kafka: Kafka, zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployment]:
-    """One engine that all tests here kill in turn; each leaves it in step."""
-    made = Deployment(kafka, zookeeper, tmp_path_factory.mktemp("launcher"))
+    """One engine that all tests here kill in turn; each leaves it in sync."""
+    made = Deployment(kafka, zookeeper, tmp_path_factory.mktemp("fork-server"))
     try:
         made.start(1)
         yield made
@@ -76,10 +76,10 @@ def publish_one(deployment: Deployment) -> None:
 def test_a_killed_engine_process_comes_back_on_the_same_jvm(deployment: Deployment) -> None:
     engine = deployment.engines[0]
     publish_one(deployment)
-    launcher, jvm, process = engine.started(), engine.jvm(), engine.child()
+    fork_server, jvm, process = engine.started(), engine.jvm(), engine.child()
     for _ in range(3):
         strike(deployment, engine.child())
-    assert (engine.started(), engine.jvm()) == (launcher, jvm)
+    assert (engine.started(), engine.jvm()) == (fork_server, jvm)
     assert engine.child() != process
     assert not Path(f"/proc/{process}").exists()
     states = [line.split(",")[-1] for line in deployment.lines(OUTPUT)]
@@ -146,7 +146,7 @@ def kill_while_it_fences(program: "subprocess.Popen[bytes]", kafka: Kafka) -> No
         successor.commit([Record("t", b"x")])
 
 
-def test_an_engine_process_that_dies_before_it_is_in_step_costs_its_jvm(
+def test_an_engine_process_that_dies_before_it_is_in_sync_costs_its_jvm(
     deployment: Deployment,
 ) -> None:
     """What it stumbled over may lie there."""
@@ -165,14 +165,14 @@ def test_an_engine_process_that_dies_before_it_is_in_step_costs_its_jvm(
 
 def test_a_killed_jvm_takes_the_engine_process_along(deployment: Deployment) -> None:
     engine = deployment.engines[0]
-    launcher, jvm, process = engine.started(), engine.jvm(), engine.child()
+    fork_server, jvm, process = engine.started(), engine.jvm(), engine.child()
     strike(deployment, jvm)
     assert engine.jvm() != jvm
-    assert engine.started() != launcher
+    assert engine.started() != fork_server
     assert not Path(f"/proc/{process}").exists()
 
 
-def test_a_killed_launcher_takes_everything_along(deployment: Deployment) -> None:
+def test_a_killed_fork_server_takes_everything_along(deployment: Deployment) -> None:
     engine = deployment.engines[0]
     jvm, process = engine.jvm(), engine.child()
     strike(deployment, engine.started())
@@ -180,13 +180,13 @@ def test_a_killed_launcher_takes_everything_along(deployment: Deployment) -> Non
     wait_until(lambda: not alive(process) and not alive(jvm), 60, "no old process is left")
 
 
-def test_a_frozen_launcher_is_given_up(deployment: Deployment) -> None:
+def test_a_frozen_fork_server_is_given_up(deployment: Deployment) -> None:
     """Its engine process's end is seen all the same; it itself is replaced."""
     engine = deployment.engines[0]
-    launcher, jvm = engine.started(), engine.jvm()
-    os.kill(launcher, signal.SIGSTOP)
+    fork_server, jvm = engine.started(), engine.jvm()
+    os.kill(fork_server, signal.SIGSTOP)
     strike(deployment, engine.child())
-    assert engine.started() != launcher
+    assert engine.started() != fork_server
     assert engine.jvm() != jvm
 
 
@@ -198,7 +198,7 @@ def test_a_killed_supervisor_leaves_nothing_behind(deployment: Deployment) -> No
     engine.process.wait()
     wait_until(lambda: not any(map(alive, everything)), 60, "no process is left")
     engine.start()
-    deployment.wait_in_step()
+    deployment.wait_in_sync()
 
 
 def said(program: "subprocess.Popen[bytes]", word: bytes) -> bytes:
