@@ -10,13 +10,15 @@ Every call makes the element of the same name, and `read` reads them like any ot
 is one reader, so a model means the same however it was written.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from lxml import etree
 
 from espha.model import project as typed
 from espha.reader import read_project
+from espha.windows.types import WINDOWS
 
 Element = etree._Element
 
@@ -26,9 +28,9 @@ def element(tag: str, *content: Element | str, **attributes: object) -> Element:
 
     Args:
         tag: its name.
-        content: elements, and texts, which stand before them.
+        content: elements, and texts, which come before them.
         attributes: `insert_only=True` is the attribute `insert-only="true"`, a name that is a word
-            of Python has an underscore behind it; what is None is left out.
+            of Python ends with an underscore; what is None is left out.
     """
     made = etree.Element(tag)
     for name, value in attributes.items():
@@ -58,7 +60,7 @@ def connector(class_: str, type_: str, name: str = "", **values: object) -> Elem
 
 
 class WindowRef(NamedTuple):
-    """A window of a query; windows behind it take it as their input.
+    """A window of a query; other windows take it as their input.
 
     Attributes:
         name: its name.
@@ -96,30 +98,48 @@ Inputs = WindowRef | Input | Sequence[WindowRef | Input]
 
 
 class Query:
-    """A continuous query; each method adds a window, and the edges into it."""
+    """A continuous query; each method adds a window, and the edges into it.
+
+    Window types whose elements are more than texts have a method of their own here; all others
+    have one by their name (`query.union`, `query.remove_state`), which is `window` of that type.
+    """
 
     def __init__(self, name: str, **attributes: object) -> None:
         self._windows, self._edges = element("windows"), element("edges")
         self.element = element("contquery", self._windows, self._edges, name=name, **attributes)
 
+    def __getattr__(self, name: str) -> Callable[..., WindowRef]:
+        """Return what adds a window of a type that has no method of its own.
+
+        `query.counter("n", one, count_interval="5 seconds")` is
+        `query.window("counter", "n", one, count_interval="5 seconds")`.
+        """
+        type_ = name.rstrip("_").replace("_", "-")
+        if type_ not in WINDOWS:
+            raise AttributeError(f"{name!r} is not one of: {', '.join(WINDOWS)}")
+        return partial(self.window, type_)
+
     def window(
         self,
-        kind: str,
+        type_: str,
         name: str,
         inputs: Inputs = (),
         content: Iterable[Element] = (),
-        **attributes: object,
+        **values: object,
     ) -> WindowRef:
         """Add a window of any type.
 
         Args:
-            kind: the word after `window-`.
+            type_: the word after `window-`.
             name: its name.
             inputs: what leads into it, in order.
             content: its elements.
-            attributes: see `element`.
+            values: its attributes (see `element`), and elements that hold nothing but a text:
+                `expression="x > 1"` where the type has `<expression>`, `schema="id*:int64"` where
+                it has `<schema-string>`.
         """
-        made = element(f"window-{kind}", *content, name=name, **attributes)
+        texts, attributes = _divided(type_, values)
+        made = element(f"window-{type_}", *texts, *content, name=name, **attributes)
         self._windows.append(made)
         for each in [inputs] if isinstance(inputs, WindowRef | Input) else inputs:
             edge = each if isinstance(each, Input) else Input(each)
@@ -132,13 +152,11 @@ class Query:
 
     def source(self, name: str, schema: str, **attributes: object) -> WindowRef:
         """Add a source; the schema is written as `id*:int64,name:string`."""
-        return self.window("source", name, (), [_schema(schema)], **attributes)
+        return self.window("source", name, schema=schema, **attributes)
 
     def filter(self, name: str, inputs: Inputs, expression: str, **attributes: object) -> WindowRef:
         """Add a filter."""
-        return self.window(
-            "filter", name, inputs, [element("expression", expression)], **attributes
-        )
+        return self.window("filter", name, inputs, expression=expression, **attributes)
 
     def compute(
         self,
@@ -149,8 +167,8 @@ class Query:
         **attributes: object,
     ) -> WindowRef:
         """Add a compute window, with one expression for each field that is no key."""
-        content = [_schema(schema), _field_expressions(expressions)]
-        return self.window("compute", name, inputs, content, **attributes)
+        content = [_field_expressions(expressions)]
+        return self.window("compute", name, inputs, content, schema=schema, **attributes)
 
     def aggregate(
         self,
@@ -161,8 +179,8 @@ class Query:
         **attributes: object,
     ) -> WindowRef:
         """Add an aggregate window, with one expression for each field that is no key."""
-        content = [_schema(schema), _field_expressions(expressions)]
-        return self.window("aggregate", name, inputs, content, **attributes)
+        content = [_field_expressions(expressions)]
+        return self.window("aggregate", name, inputs, content, schema=schema, **attributes)
 
     def copy(
         self, name: str, inputs: Inputs, retention: tuple[str, str] | None = None,
@@ -173,10 +191,6 @@ class Query:
             [] if retention is None else [element("retention", retention[1], type=retention[0])]
         )
         return self.window("copy", name, inputs, content, **attributes)
-
-    def union(self, name: str, inputs: Inputs, **attributes: object) -> WindowRef:
-        """Add a union."""
-        return self.window("union", name, inputs, (), **attributes)
 
     def join(
         self,
@@ -217,7 +231,7 @@ class Query:
         """Add a functional window; `functions` are in the order in which they run."""
         made = [element("function", text, name=each) for each, text in functions.items()]
         context = element("function-context", element("functions", *made))
-        return self.window("functional", name, inputs, [_schema(schema), context], **attributes)
+        return self.window("functional", name, inputs, [context], schema=schema, **attributes)
 
     def calculate(
         self,
@@ -233,22 +247,22 @@ class Query:
     ) -> WindowRef:
         """Add a calculate window."""
         maps = {"parameters": parameters, "input-map": input_map, "output-map": output_map}
-        content = [_schema(schema), *(properties(tag, values) for tag, values in maps.items())]
-        return self.window("calculate", name, inputs, content, algorithm=algorithm, **attributes)
+        content = [properties(tag, values) for tag, values in maps.items()]
+        return self.window(
+            "calculate", name, inputs, content, schema=schema, algorithm=algorithm, **attributes
+        )
 
     def lua(
         self, name: str, inputs: Inputs, schema: str, code: str, **attributes: object
     ) -> WindowRef:
         """Add a Lua window."""
-        content = [_schema(schema), element("code", code)]
-        return self.window("lua", name, inputs, content, **attributes)
+        return self.window("lua", name, inputs, schema=schema, code=code, **attributes)
 
     def python(
         self, name: str, inputs: Inputs, schema: str, code: str, **attributes: object
     ) -> WindowRef:
         """Add a Python window."""
-        content = [_schema(schema), element("code", code)]
-        return self.window("python", name, inputs, content, **attributes)
+        return self.window("python", name, inputs, schema=schema, code=code, **attributes)
 
 
 class Project:
@@ -287,8 +301,19 @@ class Project:
         return read_project(self.xml(), self.element.get("name", ""), tokens=tokens)
 
 
-def _schema(schema: str) -> Element:
-    return element("schema-string", schema)
+def _divided(type_: str, values: Mapping[str, object]) -> tuple[list[Element], dict[str, object]]:
+    """Return the values that are elements of this type of window, as elements, and the others."""
+    window_type = WINDOWS.get(type_)
+    known = window_type.elements if window_type else frozenset()
+    texts: list[Element] = []
+    attributes: dict[str, object] = {}
+    for name, value in values.items():
+        tag = "schema-string" if name == "schema" else name.rstrip("_").replace("_", "-")
+        if tag in known and isinstance(value, str):
+            texts.append(element(tag, value))
+        else:
+            attributes[name] = value
+    return texts, attributes
 
 
 def _field_expressions(expressions: Iterable[str]) -> Element:

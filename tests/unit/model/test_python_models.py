@@ -5,10 +5,12 @@ import io
 import re
 
 import pytest
+from lxml import etree
 
 from espha.builder import Input, Project, connector, element
 from espha.model import ModelError, model_digest
 from espha.reader import read_project
+from espha.windows.types import WINDOWS
 from support.models import ROOT, TRADES
 
 PAGE = (ROOT / "docs/models.d/python-models.md").read_text(encoding="utf-8")
@@ -59,14 +61,27 @@ def test_every_call_makes_a_window_that_can_be_read() -> None:
     query.python("py", one, "id*:int64", "def create(d, c): return {'id': d['id']}")
     query.window("counter", "n", [one, table], count_interval="5 seconds")
     model = project.read()
-    kinds = {window.name: window.type for window in model.windows.values()}
-    assert kinds["n"] == "counter"
-    assert len(kinds) == 11
+    types = {window.name: window.type for window in model.windows.values()}
+    assert types["n"] == "counter"
+    assert len(types) == 11
     edges = [(edge.source, edge.role, edge.slot) for edge in model.edges_into("q/both")]
     assert edges == [("q/last", "data", None), ("q/one", "data", 0)]
     assert [edge.role for edge in model.edges_into("q/joined")] == ["left", "right"]
     assert model.windows["q/last"].retention is not None
     assert model_digest(read_project(project.xml())) == model_digest(model)
+
+
+def test_every_window_type_can_be_called_by_its_name() -> None:
+    query = Project("p").query("q")
+    for name in WINDOWS:
+        assert callable(getattr(query, name.replace("-", "_")))
+    with pytest.raises(AttributeError, match="'windw' is not one of: source"):
+        query.windw("w")
+    made = query.remove_state("log", query.counter("n", [], count_interval="1 minute"))
+    assert etree.tostring(made.element) == b'<window-remove-state name="log"/>'
+    filtered = query.window("filter", "f", expression="x > 1", index="pi_EMPTY")
+    assert filtered.element.get("index") == "pi_EMPTY"
+    assert filtered.element.findtext("expression") == "x > 1"
 
 
 def test_problems_name_lines_of_the_xml() -> None:
