@@ -152,11 +152,11 @@ class Query:
 
     def source(self, name: str, schema: str, **attributes: object) -> WindowRef:
         """Add a source; the schema is written as `id*:int64,name:string`."""
-        return self.window("source", name, schema=schema, **attributes)
+        return self.window("source", name, (), (), schema=schema, **attributes)
 
     def filter(self, name: str, inputs: Inputs, expression: str, **attributes: object) -> WindowRef:
         """Add a filter."""
-        return self.window("filter", name, inputs, expression=expression, **attributes)
+        return self.window("filter", name, inputs, (), expression=expression, **attributes)
 
     def compute(
         self,
@@ -256,13 +256,13 @@ class Query:
         self, name: str, inputs: Inputs, schema: str, code: str, **attributes: object
     ) -> WindowRef:
         """Add a Lua window."""
-        return self.window("lua", name, inputs, schema=schema, code=code, **attributes)
+        return self.window("lua", name, inputs, (), schema=schema, code=code, **attributes)
 
     def python(
         self, name: str, inputs: Inputs, schema: str, code: str, **attributes: object
     ) -> WindowRef:
         """Add a Python window."""
-        return self.window("python", name, inputs, schema=schema, code=code, **attributes)
+        return self.window("python", name, inputs, (), schema=schema, code=code, **attributes)
 
 
 class Project:

@@ -87,7 +87,7 @@ def _check_name(element: etree._Element, findings: Findings) -> str:
     """Read a name; slashes separate names in paths."""
     name = element.get("name", "")
     if not _NAME.fullmatch(name):
-        reason = f"the name {name!r} is none: 1 to 200 characters, no slash, no blank at its ends"
+        reason = f"{name!r} is not a name: use 1 to 200 characters, no slash, no blank at the ends"
         findings.refuse(element, reason)
     return name
 
@@ -95,7 +95,7 @@ def _check_name(element: etree._Element, findings: Findings) -> str:
 def _index(element: etree._Element, inherited: str, findings: Findings) -> str:
     index = element.get("index", inherited)
     if index not in _INDEXES:
-        findings.refuse(element, f"index {index!r} is not known; there are {', '.join(_INDEXES)}")
+        findings.refuse(element, f"index {index!r} is not one of: {', '.join(_INDEXES)}")
         return inherited
     return index
 
@@ -208,7 +208,7 @@ class _Reader:
         )
         same = (edge.source, edge.role, edge.slot)
         if same in [(other.source, other.role, other.slot) for other in self._feeds[target]]:
-            self._findings.refuse(element, f"the edge from {source} to {target} stands twice")
+            self._findings.refuse(element, f"the edge from {source} to {target} occurs twice")
             return
         if _type(self._elements[target]) == "source":
             self._findings.refuse(element, f"{target} is a source window; no edge leads into it")
@@ -223,7 +223,7 @@ class _Reader:
             return None
         if _SLOT.fullmatch(text.strip()):
             return None if int(text) == ALL_SLOTS else int(text)
-        self._findings.refuse(element, f"slot {text!r} is no slot: a whole number, from -1 on")
+        self._findings.refuse(element, f"slot {text!r} is not a whole number from -1")
         return None
 
     def _check_role(self, element: etree._Element, edge: Edge) -> None:

@@ -58,12 +58,12 @@ def _field(
     element: etree._Element, name: str, type_: str, key: bool, findings: Findings
 ) -> Field | None:
     if not _FIELD_NAME.fullmatch(name):
-        findings.refuse(element, f"{name!r} is no field name: use letters, digits and _")
+        findings.refuse(element, f"{name!r} is not a field name: use letters, digits and _")
         return None
     type_ = type_.strip().lower()
     if type_ not in TYPES:
         known = ", ".join(sorted(TYPES))
-        findings.refuse(element, f"field {name!r} has type {type_!r}; there are {known}")
+        findings.refuse(element, f"type {type_!r} of field {name!r} is not one of: {known}")
         return None
     return Field(name, cast(TypeName, type_), key)
 
@@ -77,7 +77,8 @@ def _checked(
     counts = Counter(field.name for field in result)
     doubles = sorted(name for name, count in counts.items() if count > 1)
     if doubles:
-        findings.refuse(element, f"field {', '.join(doubles)} stands twice in the schema")
+        for name in doubles:
+            findings.refuse(element, f"field {name!r} occurs twice in the schema")
         return None
     if not any(field.key for field in result):
         findings.refuse(element, "the schema has no key field")

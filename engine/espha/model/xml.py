@@ -81,7 +81,7 @@ def only_child(element: etree._Element, tag: str, findings: Findings) -> etree._
     """Return the child named `tag`; refuse a second one."""
     found = element.findall(tag)
     for extra in found[1:]:
-        findings.refuse(extra, f"stands twice in <{element.tag}>")
+        findings.refuse(extra, f"occurs twice in <{element.tag}>")
     return found[0] if found else None
 
 

@@ -166,7 +166,7 @@ def test_geometries_change_and_go() -> None:
     ("data", "reason"),
     [
         ("1 2 3", "3 numbers make no line or polygon"),
-        ("1 2 3 x", "is no point"),
+        ("1 2 3 x", "is not a point"),
         ("1 2 3 nan", "3.0, nan is beyond 1e+100"),
         ("0 0 1 0 1 1 0 0 5 5", "the last ring does not end"),
         (None, "the centre is null"),
@@ -238,14 +238,14 @@ def test_a_schema_can_be_given() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"options": 'coordinate-type="flat"'}, "coordinate-type 'flat' is not cartesian"),
+        ({"options": 'coordinate-type="flat"'}, "coordinate-type 'flat' is not one of: cartesian"),
         ({"lookup": "-1"}, "lookupdistance is '-1'; give a number from 0 to 1e100"),
         ({"lookup": "inf"}, "lookupdistance is 'inf'"),
         ({"output": "<output/>"}, "needs the attribute geoid-fieldname"),
         ({"output": '<output geoid-fieldname="x"/>'}, "the positions have a field x already"),
         ({"geometry": "<geometry/>"}, "give data-fieldname for polygons"),
         ({"geometry": '<geometry data-fieldname="gx"/>'}, "'gx' is double, not a string"),
-        ({"geometry": '<geometry data-fieldname="q"/>'}, "'q' is no field of q/fences"),
+        ({"geometry": '<geometry data-fieldname="q"/>'}, "'q' is not a field of q/fences"),
         (
             {
                 "options": 'output-multiple-results="true"',

@@ -136,11 +136,11 @@ def refusal(*arguments: Any, **named: Any) -> str:
 
 
 def test_refusals_say_what_to_do() -> None:
-    assert "type 'left' is not known; there are inner, leftouter" in refusal("left")
+    assert "type 'left' is not one of: inner, leftouter" in refusal("left")
     assert "needs <conditions> with at least one" in refusal(on="")
     wrong = '<conditions><fields left="{}" right="{}"/></conditions>'
-    assert "there is no field 'y' in q/l" in refusal(on=wrong.format("y", "k"))
-    assert "there is no field 'y' in q/r" in refusal(on=wrong.format("k", "y"))
+    assert "'y' is not a field of q/l" in refusal(on=wrong.format("y", "k"))
+    assert "'y' is not a field of q/r" in refusal(on=wrong.format("k", "y"))
     assert "'k' is int64 and 'name' is string; never equal" in refusal(on=wrong.format("k", "name"))
     assert "left and right must be l and r" in refusal(attributes='left="x"')
     assert "left and right must be l and r" in refusal(attributes='left="l" right="l"')
@@ -151,11 +151,11 @@ def test_refusals_say_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("output", "reason"),
     [
-        (select("n", "name"), "there is no source 'name'; there are l_id, l_k, l_x, r_k, r_name"),
-        (select("n", "r_x"), "there is no source 'r_x'"),
+        (select("n", "name"), "source 'name' is not one of: l_id, l_k, l_x, r_k, r_name"),
+        (select("n", "r_x"), "source 'r_x' is not one of:"),
         (select("n", "r_name") * 2, "field n is selected twice; give one another name"),
-        ("<left-select>y</left-select>", "there is no field 'y' in q/l"),
-        ('<right-select exclude="y"/>', "there is no field 'y' in q/r"),
+        ("<left-select>y</left-select>", "'y' is not a field of q/l"),
+        ('<right-select exclude="y"/>', "'y' is not a field of q/r"),
         ('<field-expr type="double">1</field-expr>', "needs a name and a type"),
         ('<field-expr name="y" type="number">1</field-expr>', "needs a name and a type"),
         ('<field-expr name="y" type="double">x</field-expr>', "x"),

@@ -116,8 +116,8 @@ def test_values_become_the_types_of_the_schema() -> None:
         ("id = 'x'", "field id: 'x' is not a whole number"),
         ("id = 1/0", "field id: an infinite number"),
         ("id = {1}", "field id: (1,) is not a whole number"),
-        ("id = 1, z = '\\255'", "field z: bytes that are no UTF-8 text"),
-        ("id = 1, z = {1}", "field z: a list is no text"),
+        ("id = 1, z = '\\255'", "field z: bytes that are not UTF-8 text"),
+        ("id = 1, z = {1}", "field z: a list is not a text"),
         ("id = 1, _opcode = 'drop'", "_opcode is 'drop'; use insert"),
         ("id = 1, _opcode = {}", "_opcode"),
     ],
@@ -129,7 +129,7 @@ def test_rows_that_do_not_fit_are_refused(row: str, reason: str) -> None:
 
 def test_a_truth_value_is_no_row() -> None:
     run = kernel("lua", code="function create() return true end")
-    assert "is to return a row" in out(run, "I 1,5")
+    assert "must return a row" in out(run, "I 1,5")
 
 
 def test_copied_fields_stay_where_the_script_says_nothing() -> None:
@@ -165,8 +165,8 @@ def test_the_function_can_have_another_name() -> None:
         ("python", {"code": "def create(:"}, "line 1: invalid syntax"),
         ("lua", {"code": "function made() end"}, "the script has no function 'create'"),
         ("lua", {"more": "<code-file>a.lua</code-file>"}, "a model is one file"),
-        ("lua", {"more": "<use>nothing</use>"}, "field 'nothing' is not there"),
-        ("lua", {"more": "<copy>y</copy>"}, "field 'y' is not there, or not with the same type"),
+        ("lua", {"more": "<use>nothing</use>"}, "field 'nothing' is missing"),
+        ("lua", {"more": "<copy>y</copy>"}, "field 'y' is missing, or does not have the same type"),
     ],
 )
 def test_bad_windows_are_refused(kind: str, more: dict[str, str], reason: str) -> None:
@@ -219,7 +219,7 @@ def test_a_filter_takes_numbers_and_nothing_for_an_answer() -> None:
     run = scripted(window.replace("{}", "if n > 1 then return true end"))
     assert [out(run, f"I {at},1") for at in range(3)] == ["", "I 1,1", "I 2,1"]
     run = scripted(window.replace("{}", "return {answer = 1}"))
-    assert "is to return true or false, not a row" in out(run, "I 1,1")
+    assert "must return true or false, not a row" in out(run, "I 1,1")
 
 
 COMPUTES = {
@@ -242,7 +242,7 @@ def test_a_compute_needs_one_row() -> None:
     code = "<code>function create() return {{y = 1}, {y = 2}} end</code>"
     schema = f"<schema-string>{SCHEMA}</schema-string>"
     run = scripted(f'<window-compute name="out">{schema}{code}{SUB}</window-compute>')
-    assert "is to return one row" in out(run, "I 1,1")
+    assert "must return one row" in out(run, "I 1,1")
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_compute_needs_one_row() -> None:
         ("<window-filter name='out'><code>x = </code></window-filter>", "script:1:"),
         (
             "<window-filter name='out'><code language='perl'>x</code></window-filter>",
-            "code in 'perl' is not run; there are lua and python",
+            "language 'perl' is not one of: lua, python",
         ),
         (
             "<window-filter name='out'><code>function filter() end</code>"

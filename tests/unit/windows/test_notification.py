@@ -121,7 +121,7 @@ def test_mail_and_short_messages_are_made_but_not_sent() -> None:
     [
         ("", "needs a channel: email, sms"),
         ("<pager/>", "not supported in <delivery-channels>"),
-        ("<log throttle-interval='soon'/>", "is no time; write it as 30 seconds"),
+        ("<log throttle-interval='soon'/>", "is not a length of time, such as 30 seconds"),
         ("<log><deliver>gt($nothing,1)</deliver></log>", "nothing"),
         ("<log><deliver>gt(</deliver></log>", "<deliver>"),
         ("<log><email-info/></log>", "not supported in <log>"),
@@ -149,7 +149,7 @@ def test_bad_channels_are_refused(channels: str, reason: str) -> None:
 def test_a_name_that_means_nothing_is_a_warning() -> None:
     windows = source("id*:int64,price:double,n:int64") + window(LOG.format(throttle="0"))
     project = read_project(xml(windows, '<edge source="in" target="out"/>'))
-    assert any("$gone is no field" in str(warning) for warning in project.warnings)
+    assert any("$gone is neither a field" in str(warning) for warning in project.warnings)
 
 
 class _Receiver(BaseHTTPRequestHandler):

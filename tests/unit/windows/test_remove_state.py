@@ -90,7 +90,7 @@ def test_the_number_is_the_only_key() -> None:
 @pytest.mark.parametrize(
     ("attributes", "schema", "reason"),
     [
-        ('remove="inserts"', "id*:int64", "remove has 'inserts'; there are updates"),
+        ('remove="inserts"', "id*:int64", "remove: 'inserts' is not one of: updates"),
         ("", "eventNumber*:int64", "a field 'eventNumber', which this window adds"),
         ('add-log-fields="true"', "id*:int64,flags:string", "a field 'flags', which this"),
         ('add-log-fields="perhaps"', "id*:int64", "use true or false"),

@@ -48,17 +48,20 @@ def test_without_a_retention_rows_stay() -> None:
 @pytest.mark.parametrize(
     ("xml", "reason"),
     [
-        ('type="bytime_jumping_lookback">5<', "type 'bytime_jumping_lookback' is not known"),
-        (">5<", "type '' is not known"),
-        ('type="bycount_sliding">0<', "'0' is no number of rows"),
-        ('type="bycount_sliding">10 rows<', "'10 rows' is no number of rows"),
-        ('type="bycount_sliding">-1<', "'-1' is no number of rows"),
-        ('type="bytime_sliding">soon<', "'soon' is no length of time"),
-        ('type="bytime_sliding">5 moons<', "unit 'moons' is not known"),
+        ('type="bytime_jumping_lookback">5<', "type 'bytime_jumping_lookback' is not one of:"),
+        (">5<", "type '' is not one of:"),
+        ('type="bycount_sliding">0<', "'0' is not a number of rows"),
+        ('type="bycount_sliding">10 rows<', "'10 rows' is not a number of rows"),
+        ('type="bycount_sliding">-1<', "'-1' is not a number of rows"),
+        ('type="bytime_sliding">soon<', "'soon' is not a length of time"),
+        ('type="bytime_sliding">5 moons<', "unit 'moons' is not one of:"),
         ('type="bytime_sliding">5 microseconds<', "whole milliseconds"),
         ('type="bytime_sliding">0<', "whole milliseconds"),
-        ('type="bytime_sliding" field="x">5<', "field 'x' is int64; time is a date or a stamp"),
-        ('type="bytime_sliding" field="y">5<', "there is no field 'y' in the window"),
+        (
+            'type="bytime_sliding" field="x">5<',
+            "field 'x' is int64; a time must be a date or a stamp",
+        ),
+        ('type="bytime_sliding" field="y">5<', "'y' is not a field of the window"),
     ],
 )
 def test_a_retention_is_refused_with_its_line(xml: str, reason: str) -> None:
@@ -77,8 +80,8 @@ def test_a_window_without_rows_cannot_let_go_of_them() -> None:
 def test_attributes_without_effect_are_warnings() -> None:
     project = copy('<retention type="bycount_sliding" field="when" unit="days">10</retention>')
     assert [warning.reason for warning in project.warnings] == [
-        "unit means nothing to a retention by count",
-        "field means nothing to a retention by count",
+        "unit has no effect on a retention by count",
+        "field has no effect on a retention by count",
     ]
 
 

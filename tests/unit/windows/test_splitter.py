@@ -86,7 +86,7 @@ def test_variables_of_a_splitter_are_kept() -> None:
         ("", "needs an <expression> that gives the number"),
         ("<expression>y</expression>", "y"),
         ("<expression>'a'</expression>", "a slot is a number, the expression gives a string"),
-        ("<expression>1</expression><expression>2</expression>", "stands twice"),
+        ("<expression>1</expression><expression>2</expression>", "occurs twice"),
         ("<expression>1</expression><code/>", "not supported in <splitter-expr>"),
     ],
 )

@@ -121,7 +121,7 @@ class Calls:
 
     def _without_calls(self, node: Node) -> Node:
         if node.what == "quoted" and node.words[0].startswith("#"):
-            raise ExpressionError(f"there is no field {node.words[0]!r}", node.at)
+            raise ExpressionError(f"{node.words[0]!r} is not a field", node.at)
         if node.what == "call" and node.words[0].startswith(_PREFIX):
             call = self._call(node)
             if call not in self._calls:
@@ -137,7 +137,7 @@ class Calls:
         if function == "guid":
             raise ExpressionError("ESP_aGUID() is random, so engines would differ", node.at)
         if signature is None or (timed and function == "countopcodes"):
-            raise ExpressionError(f"there is no {node.words[0]}(); there are {_known()}", node.at)
+            raise ExpressionError(f"{node.words[0]}() is not one of: {_known()}", node.at)
         parts = list(node.parts)
         seconds = _seconds(parts.pop() if parts else None, node) if timed else None
         time, time_kind = self._time(parts, signature) if timed else ("", "")
@@ -166,11 +166,11 @@ class Calls:
         if node.what == "literal" and node.value in self._fields:
             node = Node("quoted", node.at, words=(str(node.value),))
         if _has_call(node):
-            raise ExpressionError("an aggregate function stands in another one", node.at)
+            raise ExpressionError("an aggregate function is inside another one", node.at)
         block = Node("block", node.at, (Node("bare", node.at, (node,)),))
         expression = self._language.compile(canonical(block, quoted))
         if expression.kind == "null":
-            raise ExpressionError("there is nothing to aggregate in null", node.at)
+            raise ExpressionError("null cannot be aggregated", node.at)
         return expression.text, expression.kind
 
     def _time(self, parts: list[Node], signature: Signature) -> tuple[str, str]:
@@ -181,7 +181,7 @@ class Calls:
             return "", ""
         text, kind = self._argument(parts[-1])
         if kind not in _NUMBERS:
-            raise ExpressionError(f"{text} is {kind}; time is a date, a stamp or seconds")
+            raise ExpressionError(f"{text} is {kind}; a time must be a date, a stamp or seconds")
         parts.pop()
         return text, kind
 

@@ -72,7 +72,7 @@ def _elements(reading: Reading, computed: Sequence[Field]) -> list[etree._Elemen
     output = only_child(reading.element, "output", findings)
     if output is None:
         if computed:
-            reading.refuse("needs an <output> with a <field-expr> for each field that is no key")
+            reading.refuse("needs an <output> with a <field-expr> for each field that is not a key")
         return []
     texts: list[etree._Element] = []
     for element in children(output, frozenset({"field-expr"}) | _PLUGINS, findings):

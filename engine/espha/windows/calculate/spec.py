@@ -68,7 +68,7 @@ def _read(reading: Reading) -> CalculateWindow | None:
     algorithm = ALGORITHMS.get(name)
     if algorithm is None:
         known = ", ".join(ALGORITHMS)
-        reading.refuse(f"algorithm {name!r} is not supported; there are {known}")
+        reading.refuse(f"algorithm {name!r} is not one of: {known}")
         return None
     reader = _Reader(reading, name, algorithm)
     fields = read_schema(element, reading.findings)
@@ -106,7 +106,7 @@ class _Reader:
         where = self._reading.element if block is None else block
         for name in sorted(set(values) - set(known)):
             there = ", ".join(known) or "none"
-            findings.refuse(where, f"{name!r} is not known to {self._name}; there are {there}")
+            findings.refuse(where, f"{self._name}: {name!r} is not one of: {there}")
         return where, {name: value for name, value in values.items() if name in known}
 
     def settings(self) -> tuple[Setting, ...]:
@@ -137,7 +137,7 @@ class _Reader:
                 self._refuse(where, f"{name} takes one field, not {len(names)}")
             for field in names:
                 if field not in types:
-                    self._refuse(where, f"{name} {field!r} is no field of the window before it")
+                    self._refuse(where, f"{name}: {field!r} is not a field of the input window")
                 elif types[field] not in _FIELD_TYPES[type_]:
                     takes = "numbers" if type_ == "number" else "strings and numbers"
                     reason = f"{name} {field!r} is {types[field]}; {self._name} takes {takes}"

@@ -85,7 +85,7 @@ def _expressions(
     findings = reading.findings
     output = only_child(reading.element, "output", findings)
     if output is None:
-        reading.refuse("needs an <output> with a <field-expr> for each field that is no key")
+        reading.refuse("needs an <output> with a <field-expr> for each field that is not a key")
         return None
     _refuse_plugins(output, reading)
     computed = [field for field in fields if not field.key]

@@ -80,7 +80,7 @@ def checked_point(x: str | float, y: str | float, *, globe: bool) -> Point:
     try:
         point = float(x), float(y)
     except (ValueError, OverflowError):
-        raise ValueError(f"{str(x)[:40]!r}, {str(y)[:40]!r} is no point") from None
+        raise ValueError(f"{str(x)[:40]!r}, {str(y)[:40]!r} is not a point") from None
     if not all(abs(part) <= FARTHEST for part in point):
         raise ValueError(f"{point[0]}, {point[1]} is beyond {FARTHEST:g}")
     if globe and abs(point[1]) > 90:

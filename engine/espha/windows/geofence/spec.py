@@ -137,10 +137,10 @@ def _options(reading: Reading, element: etree._Element) -> dict[str, bool]:
     attributes(element, _GEOFENCE | _TUNING, findings)
     kind = element.get("coordinate-type", "cartesian")
     if kind not in {"cartesian", "geographic"}:
-        findings.refuse(element, f"coordinate-type {kind!r} is not cartesian or geographic")
+        findings.refuse(element, f"coordinate-type {kind!r} is not one of: cartesian, geographic")
     end = element.get("polygon-compute-distance-to", "segment")
     if end not in {"segment", "centroid"}:
-        reason = f"polygon-compute-distance-to is {end!r}, not segment or centroid"
+        reason = f"polygon-compute-distance-to {end!r} is not one of: segment, centroid"
         findings.refuse(element, reason)
     return {
         "geographic": kind == "geographic",
@@ -201,7 +201,7 @@ def _field(
         return ""
     found = {field.name: field.type for field in feed.fields}.get(name)
     if found is None:
-        reading.findings.refuse(element, f"{attribute}: {name!r} is no field of {feed.path}")
+        reading.findings.refuse(element, f"{attribute}: {name!r} is not a field of {feed.path}")
     elif found not in types:
         wanted = "a string" if "string" in types else "a number"
         reading.findings.refuse(element, f"{attribute}: {name!r} is {found}, not {wanted}")

@@ -108,7 +108,7 @@ def _flags(join: etree._Element, reading: Reading) -> tuple[bool, bool]:
     attributes(join, _JOIN_ATTRIBUTES, findings)
     if join.get("type") not in _TYPES:
         found, known = join.get("type", ""), ", ".join(_TYPES)
-        findings.refuse(join, f"type {found!r} is not known; there are {known}")
+        findings.refuse(join, f"type {found!r} is not one of: {known}")
     boolean(join, "use-secondary-index", findings)  # there always is one
     return (
         boolean(join, "no-regenerates", findings),
@@ -171,7 +171,7 @@ def _check_comparable(
     for prefix, name, feed in (("l_", pair[0], sides.left), ("r_", pair[1], sides.right)):
         field = sides.names.get(prefix + name)
         if field is None:
-            reading.findings.refuse(element, f"there is no field {name!r} in {feed.path}")
+            reading.findings.refuse(element, f"{name!r} is not a field of {feed.path}")
             return
         found.append(field)
     one, two = found
@@ -222,7 +222,7 @@ def _selected(
         wanted = wanted if included in ([], ["*"]) else included
         for name in wanted + without:
             if prefix + name not in sides.names:
-                reading.findings.refuse(element, f"there is no field {name!r} in {feed.path}")
+                reading.findings.refuse(element, f"{name!r} is not a field of {feed.path}")
                 return []
     taken = {item.name for item in before}
     return [
@@ -246,7 +246,7 @@ def _selection(element: etree._Element, sides: _Sides, reading: Reading) -> Iter
     field = sides.names.get(source)
     if field is None:
         known = ", ".join([*sides.names][:30])
-        reading.findings.refuse(element, f"there is no source {source!r}; there are {known}")
+        reading.findings.refuse(element, f"source {source!r} is not one of: {known}")
         return
     yield _Item(element.get("name", "").strip() or field.name, field.type, Column(source=source))
 
@@ -256,7 +256,7 @@ def _expression(element: etree._Element, language: Language, reading: Reading) -
     attributes(element, frozenset({"name", "type"}), findings)
     name, type_ = element.get("name", "").strip(), element.get("type", "").strip()
     if not name or type_ not in TYPES:
-        findings.refuse(element, f"needs a name and a type; there are {', '.join(sorted(TYPES))}")
+        findings.refuse(element, f"needs a name and a type, one of: {', '.join(sorted(TYPES))}")
         return
     expression = read_expression(element, language, findings)
     if expression is None:

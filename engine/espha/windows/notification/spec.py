@@ -181,7 +181,9 @@ class _Reader:
         for match in NAME.finditer(found):
             name = match[1] or match[2]
             if name and name not in _names(self._scope):
-                self._findings.warn(element, f"${name} is no field and no function; it stays empty")
+                self._findings.warn(
+                    element, f"${name} is neither a field nor a function; it stays empty"
+                )
         return found
 
     def _deliver(self) -> str | None:
@@ -200,7 +202,7 @@ class _Reader:
         match = _INTERVAL.fullmatch(found.strip().lower())
         seconds = _UNITS.get(match[2] or "second") if match else None
         if match is None or seconds is None:
-            reason = f"throttle-interval {found!r} is no time; write it as 30 seconds or 1 hour"
+            reason = f"throttle-interval {found!r} is not a length of time, such as 30 seconds"
             self._findings.refuse(self._element, reason)
             return 0
         return int(match[1]) * seconds * 1_000

@@ -149,9 +149,9 @@ class _Reader:
         if name not in self._events:
             hint = " (an operator takes its operands in parentheses)" * (name in _OPERATORS)
             known = ", ".join(self._events) or "none"
-            raise _at(token, f"there is no event {name!r}{hint}; there are {known}")
+            raise _at(token, f"event {name!r}{hint} is not one of: {known}")
         if name in self._seen:
-            raise _at(token, f"event {name!r} stands twice; give the second one its own <event>")
+            raise _at(token, f"event {name!r} occurs twice; give the second one its own <event>")
         self._seen.add(name)
         return Logic("event", name)
 

@@ -140,7 +140,7 @@ class _Reader:
         parts: dict[str, etree._Element] = {}
         for child in children(element, needed | {"timefields"}, findings):
             if str(child.tag) in parts:
-                findings.refuse(child, "stands twice in <pattern>")
+                findings.refuse(child, "occurs twice in <pattern>")
             parts[str(child.tag)] = child
         for tag in sorted(needed - set(parts)):
             findings.refuse(element, f"needs <{tag}>")
@@ -155,7 +155,7 @@ class _Reader:
             if not name.isidentifier() or not name.isascii():
                 self._findings.refuse(element, f"the name {name!r}: use letters, digits and _")
             elif name in elements:
-                self._findings.refuse(element, f"there is an event {name!r} already")
+                self._findings.refuse(element, f"event {name!r} is defined twice")
             else:
                 found = self._source(element)
                 if found:
@@ -184,7 +184,7 @@ class _Reader:
         ports = [port for port, feed in enumerate(self._feeds) if _name(feed) == name]
         if not ports:
             known = ", ".join(sorted({_name(feed) for feed in self._feeds}))
-            reason = f"no edge leads here from a window {name!r}; there are edges from {known}"
+            reason = f"no edge leads here from window {name!r}, only from: {known}"
             self._findings.refuse(element, reason)
         return tuple(ports)
 
@@ -216,7 +216,7 @@ class _Reader:
                 types = {field.name: field.type for field in self._feeds[port].fields}
                 if types.get(name) not in _TICKS:
                     found = types.get(name, "not in that window")
-                    reason = f"field {name!r} is {found}; a time is a date or a stamp"
+                    reason = f"field {name!r} is {found}; a time must be a date or a stamp"
                     self._findings.refuse(element, reason)
                 elif port in result:
                     self._findings.refuse(element, "this window has a time field already")
@@ -260,13 +260,13 @@ class _Reader:
         attributes(element, frozenset({"name", "node"}), findings)
         node = element.get("node", "")
         if node not in events:
-            findings.refuse(element, f"node {node!r} is no event; there are {', '.join(events)}")
+            findings.refuse(element, f"node {node!r} is not one of: {', '.join(events)}")
             return PatternOutput("", "", "")
         fields = self._feeds[events[node].ports[0]].fields
         what = f"field {field.name!r}: "
         if element.tag == "field-selection":
             if name not in [each.name for each in fields]:
-                findings.refuse(element, f"{what}{name!r} is no field of the event {node}")
+                findings.refuse(element, f"{what}{name!r} is not a field of the event {node}")
                 return PatternOutput("", "", "")
             return PatternOutput(node, self._fitting(element, fields, name, field), "")
         seen = (*fields, *bound_fields(fields, self._bound))

@@ -50,7 +50,7 @@ def _removed(reading: Reading) -> tuple[Removed, ...]:
     known = get_args(Removed)
     for word in words:
         if word not in known:
-            reading.refuse(f"remove has {word!r}; there are {', '.join(known)}")
+            reading.refuse(f"remove: {word!r} is not one of: {', '.join(known)}")
     return tuple(cast(Removed, word) for word in known if word in words)
 
 

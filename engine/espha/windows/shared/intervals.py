@@ -33,5 +33,5 @@ def read_interval(reading: Reading, attribute: str) -> int | None:
         return None
     milliseconds = int(match[1]) * unit
     if not MIN_INTERVAL <= milliseconds <= MAX_INTERVAL:
-        reading.refuse(f"{attribute} is {text!r}; it is 100 milliseconds at least, a year at most")
+        reading.refuse(f"{attribute} is {text!r}; use 100 milliseconds to 366 days")
     return milliseconds

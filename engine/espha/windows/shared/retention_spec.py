@@ -71,7 +71,7 @@ def read_retention(
         findings.refuse(element, "a window with pi_EMPTY keeps no rows; give it another index")
     kind = element.get("type", "").strip()
     if kind not in TYPES:
-        findings.refuse(element, f"type {kind!r} is not known; there are {', '.join(TYPES)}")
+        findings.refuse(element, f"type {kind!r} is not one of: {', '.join(TYPES)}")
         return None
     by_time = kind.startswith("bytime")
     amount = _duration(element, findings) if by_time else _count(element, findings)
@@ -89,18 +89,18 @@ def read_retention(
 def _count(element: etree._Element, findings: Findings) -> int:
     match = _AMOUNT.fullmatch(text_of(element))
     if match is None or match[2] or not 1 <= int(match[1]) <= MAX_ROWS:
-        reason = f"{text_of(element)!r} is no number of rows; give a whole number from 1 on"
+        reason = f"{text_of(element)!r} is not a number of rows; give a whole number from 1"
         findings.refuse(element, reason)
         return 0
     if element.get("unit"):
-        findings.warn(element, "unit means nothing to a retention by count")
+        findings.warn(element, "unit has no effect on a retention by count")
     return int(match[1])
 
 
 def _duration(element: etree._Element, findings: Findings) -> int:
     match = _AMOUNT.fullmatch(text_of(element))
     if match is None:
-        reason = f"{text_of(element)!r} is no length of time, such as 30 seconds"
+        reason = f"{text_of(element)!r} is not a length of time, such as 30 seconds"
         findings.refuse(element, reason)
         return 0
     # What stands beside the number is nearer to it than the attribute.
@@ -108,7 +108,7 @@ def _duration(element: etree._Element, findings: Findings) -> int:
     unit = _MICROSECONDS.get(_SHORT.get(word, word.removesuffix("s")))
     if unit is None:
         known = ", ".join(f"{name}s" for name in _MICROSECONDS)
-        findings.refuse(element, f"unit {word!r} is not known; there are {known}")
+        findings.refuse(element, f"unit {word!r} is not one of: {known}")
         return 0
     whole, rest = divmod(int(match[1]) * unit, 1_000)
     if rest or not 1 <= whole <= MAX_MILLISECONDS:
@@ -124,11 +124,13 @@ def _field(
     if not name:
         return ""
     if not by_time:
-        findings.warn(element, "field means nothing to a retention by count")
+        findings.warn(element, "field has no effect on a retention by count")
         return ""
     types = {field.name: field.type for field in fields}
     if name not in types:
-        findings.refuse(element, f"there is no field {name!r} in the window")
+        findings.refuse(element, f"{name!r} is not a field of the window")
     elif types[name] not in TIME_TYPES:
-        findings.refuse(element, f"field {name!r} is {types[name]}; time is a date or a stamp")
+        findings.refuse(
+            element, f"field {name!r} is {types[name]}; a time must be a date or a stamp"
+        )
     return name

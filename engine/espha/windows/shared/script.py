@@ -101,7 +101,7 @@ class Scripted:
         event = unit[0]
         rows = self._call(event, at)
         if isinstance(rows, bool):
-            raise BadRecord("the script is to return a row, several or none, not true or false")
+            raise BadRecord("the script must return a row, several or none, not true or false")
         return [(self._event(row, event, at.port),) for row in rows]
 
     def _event(self, row: Any, event: Event, port: int) -> Event:
@@ -152,7 +152,7 @@ class ScriptJudge:
     def _passes(self, event: Event, at: Moment) -> bool:
         answer = self._call(event, at)
         if isinstance(answer, list) and answer:
-            raise BadRecord("the script of a filter is to return true or false, not a row")
+            raise BadRecord("the script of a filter must return true or false, not a row")
         return bool(answer)
 
     def state(self) -> Any:
@@ -183,7 +183,7 @@ class ScriptRule:
     def _row(self, event: Event, at: Moment) -> tuple[Value, ...]:
         rows = self._call(event, at)
         if isinstance(rows, bool) or len(rows) != 1:
-            raise BadRecord("the script of a compute window is to return one row")
+            raise BadRecord("the script of a compute window must return one row")
         (row,) = rows
         return tuple(
             [
@@ -253,11 +253,11 @@ def _text(value: Any) -> str:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise ValueError("bytes that are no UTF-8 text") from None
+            raise ValueError("bytes that are not UTF-8 text") from None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return value
     if isinstance(value, int | float):
         return f"{value:.14g}" if isinstance(value, float) else str(value)
-    raise ValueError("a list is no text")
+    raise ValueError("a list is not a text")

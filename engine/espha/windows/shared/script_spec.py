@@ -112,8 +112,8 @@ def read_own_code(reading: Reading, function: str) -> Code | None:
         attributes(element, frozenset({"language", "function"}), reading.findings)
         function = element.get("function", function)
     if language not in CHECKS:
-        known = " and ".join(CHECKS)
-        reading.refuse(f"code in {language!r} is not run; there are {known}")
+        known = ", ".join(CHECKS)
+        reading.refuse(f"language {language!r} is not one of: {known}")
         return None
     return read_code(reading, cast(Language, language), function)
 
@@ -156,6 +156,6 @@ def _listed(text: str, element: etree._Element, known: set[str], reading: Readin
     names = [name for part in text.split(",") if (name := part.strip())]
     for name in names:
         if name not in known:
-            reason = f"field {name!r} is not there, or not with the same type in all inputs"
+            reason = f"field {name!r} is missing, or does not have the same type in all inputs"
             reading.findings.refuse(element, reason)
     return names

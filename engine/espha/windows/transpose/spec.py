@@ -56,7 +56,7 @@ def _read(reading: Reading) -> TransposeWindow | None:
     element = reading.element
     mode = element.get("mode", "wide").strip().lower()
     if mode not in {"wide", "long"}:
-        reading.refuse(f"mode is {mode!r}; there are wide and long")
+        reading.refuse(f"mode {mode!r} is not one of: wide, long")
     tag_name = element.get("tag-name", "").strip()
     values, tags = _words(reading, "tag-values"), _words(reading, "tags-included")
     group_by = _words(reading, "group-by")
@@ -120,11 +120,11 @@ def _wide_fields(
     types = {field.name: field for field in reading.feed}
     for name in (tag_name, *values):
         if name not in types:
-            reading.refuse(f"there is no field {name!r} in the input")
+            reading.refuse(f"{name!r} is not a field of the input")
         elif types[name].key:
             reading.refuse(f"field {name!r} is a key; it cannot be transposed")
     if tag_name in types and types[tag_name].type != "string":
-        reading.refuse(f"the tag {tag_name!r} is {types[tag_name].type}; it has to be a string")
+        reading.refuse(f"the tag {tag_name!r} is {types[tag_name].type}; it must be a string")
     kept = [field for field in reading.feed if field.name not in {tag_name, *values}]
     cells = tuple(Cell(tag, value, f"{tag}_{value}") for tag in tags for value in values)
     added = [Field(cell.field, types[cell.value].type) for cell in cells if cell.value in types]
@@ -141,12 +141,12 @@ def _long_fields(
     for cell in cells:
         field = types.get(cell.field)
         if field is None:
-            reading.refuse(f"there is no field {cell.field!r} in the input")
+            reading.refuse(f"{cell.field!r} is not a field of the input")
         elif field.key:
             reading.refuse(f"field {cell.field!r} is a key; it cannot be transposed")
         elif found.setdefault(cell.value, field.type) != field.type:
             reading.refuse(
-                f"field {cell.field!r} is {field.type}, that of another tag {found[cell.value]}"
+                f"field {cell.field!r} is {field.type}, that of another tag is {found[cell.value]}"
             )
     taken = {cell.field for cell in cells}
     kept = [field for field in reading.feed if field.name not in taken]
@@ -167,13 +167,13 @@ def _check_groups(reading: Reading, group_by: tuple[str, ...]) -> None:
     names = {field.name for field in reading.feed}
     for name in group_by:
         if name not in names:
-            reading.refuse(f"group-by: there is no field {name!r} in the input")
+            reading.refuse(f"group-by: {name!r} is not a field of the input")
 
 
 def _check_doubles(reading: Reading, fields: tuple[Field, ...]) -> None:
     names = [field.name for field in fields]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        reading.refuse(f"field {name!r} would stand twice in the schema; rename it in the input")
+        reading.refuse(f"field {name!r} would occur twice in the schema; rename it in the input")
 
 
 WINDOW = WindowType(
