@@ -10,10 +10,22 @@ import binascii
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from espha.model.events import Value
+from espha.model.literals import (
+    DATE,
+    INT32,
+    INT64,
+    MICROSECOND,
+    MISSING,
+    SECOND,
+    double_from,
+    moment_at,
+    ticks_since_epoch,
+    whole_from,
+)
 
 TypeName = Literal[
     "int32",
@@ -29,12 +41,7 @@ TypeName = Literal[
     "array(dbl)",
 ]
 
-INTEGERS: Final = {
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "date": (-(2**63), 2**63 - 1),
-    "stamp": (-(2**63), 2**63 - 1),
-}
+INTEGERS: Final = {"int32": INT32, "int64": INT64, "date": INT64, "stamp": INT64}
 """Smallest and largest value of the types that are whole numbers."""
 
 DOUBLES: Final = frozenset({"double", "money"})
@@ -43,11 +50,8 @@ ARRAYS: Final = {"array(i32)": "int32", "array(i64)": "int64", "array(dbl)": "do
 
 TYPES: Final = frozenset({*INTEGERS, *DOUBLES, *ARRAYS, "string", "blob"})
 
-_INTEGER = re.compile(r"[+-]?0*[0-9]{1,19}")
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_TICKS: Final = {"date": timedelta(seconds=1), "stamp": timedelta(microseconds=1)}
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ESP_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{1,6})?", re.ASCII)
+_TICKS: Final = {"date": SECOND, "stamp": MICROSECOND}
+_DATE = re.compile(DATE)
 
 Parser = Callable[[str], Value]
 Formatter = Callable[[Any], str]
@@ -98,15 +102,14 @@ def _reader(type_: str, date_format: str | None) -> Parser:
         return _array_parser(type_)
     if type_ == "blob":
         return _parse_blob
-    whole = _integer_parser(type_)
     if type_ not in _TICKS:
-        return whole
+        return _integer_parser(type_)
+    check = checker(type_)
     digits_only = date_format is not None and only_digits(date_format)
 
     def read(text: str) -> Value:
-        if not digits_only and _INTEGER.fullmatch(text):
-            return whole(text)
-        return _parse_time(type_, text, date_format)
+        number = None if digits_only else whole_from(text)
+        return _parse_time(type_, text, date_format) if number is None else check(number)
 
     return read
 
@@ -120,19 +123,21 @@ def _integer_parser(type_: str) -> Parser:
     check = checker(type_)
 
     def parse(text: str) -> Value:
-        if not _INTEGER.fullmatch(text):
+        number = whole_from(text)
+        if number is None:
             raise ValueError(f"{_shown(text)} is not a whole number ({type_})")
-        return check(int(text))
+        return check(number)
 
     return parse
 
 
 def _parse_double(type_: str, text: str) -> Value:
-    if text.lower() in {"nan", "."}:
+    number = double_from(text)
+    if number is not None:
+        return _check_double(number)
+    if text.lower() in MISSING:
         return None
-    if not _DOUBLE.fullmatch(text):
-        raise ValueError(f"{_shown(text)} is not a number ({type_})")
-    return _check_double(float(text))
+    raise ValueError(f"{_shown(text)} is not a number ({type_})")
 
 
 def _array_parser(type_: str) -> Parser:
@@ -163,14 +168,11 @@ def _parse_time(type_: str, text: str, date_format: str | None) -> int:
         moment = datetime.strptime(text, date_format) if date_format else _esp_date(text)
     except (ValueError, re.error):
         raise ValueError(f"{_shown(text)} is not a {type_} written as {shown}") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    # Whole ticks: a float of seconds would lose the last microseconds.
-    return (moment - _EPOCH) // _TICKS[type_]
+    return ticks_since_epoch(moment, _TICKS[type_])
 
 
 def _esp_date(text: str) -> datetime:
-    if not _ESP_DATE.fullmatch(text):
+    if not _DATE.fullmatch(text):
         raise ValueError(text)
     return datetime.fromisoformat(text[:19]) + timedelta(
         microseconds=int(text[20:].ljust(6, "0")) if len(text) > 20 else 0
@@ -205,7 +207,7 @@ def formatter(type_: str, date_format: str = "", precision: int = 6) -> Formatte
 
 def _time_text(value: int, tick: timedelta, date_format: str) -> str:
     try:
-        return (_EPOCH + value * tick).strftime(date_format)
+        return moment_at(value, tick).strftime(date_format)
     except (OverflowError, ValueError):  # beyond the year 9999: better a number than nothing
         return str(value)
 

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
 from espha.languages.eel.errors import MAX_TEXT
+from espha.model.literals import LOOSE_DATE, MICROS, SECOND, moment_at, ticks_since_epoch
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROS: Final = 1_000_000
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June", "July",
@@ -37,10 +36,7 @@ _SAME: Final = {
     "%a": "DDD", "%d": "DD", "%H": "hh", "%M": "mm", "%S": "ss",
 }  # fmt: skip
 _TOKEN = re.compile("|".join(sorted([*_CODES, *_SAME], key=len, reverse=True)))
-_ISO = re.compile(
-    r"\s*(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})[-/](?P<day>[0-9]{1,2})"
-    r"(?:[T ](?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?Z?)?\s*"
-)
+_LOOSE = re.compile(rf"\s*{LOOSE_DATE}\s*")
 _PARTS: Final[dict[str, Callable[[datetime], int]]] = {
     "year": lambda t: t.year,
     "quarter": lambda t: (t.month + 2) // 3,
@@ -63,7 +59,7 @@ def moment(seconds: int) -> datetime | None:
     """Return the moment, or null outside the years 1 to 9999."""
     if not _FIRST <= seconds <= _LAST:
         return None
-    return _EPOCH + timedelta(seconds=int(seconds))
+    return moment_at(int(seconds), SECOND)
 
 
 def part_of(part: str, seconds: int) -> int | None:
@@ -83,7 +79,7 @@ def format_date(seconds: int, pattern: str) -> str | None:
 
 def read_date(text: str, pattern: str | None = None) -> int | None:
     """Read a date; without a pattern as YYYY-MM-DD, with or without hh:mm:ss."""
-    expression = _ISO if pattern is None else _reader(pattern)
+    expression = _LOOSE if pattern is None else _reader(pattern)
     match = expression.fullmatch(text) if expression is not None else None
     if match is None:
         return None
@@ -99,8 +95,8 @@ def text_of_stamp(micros: int | None) -> str | None:
     """Write a stamp as YYYY-MM-DD hh:mm:ss.ffffff."""
     if micros is None:
         return None
-    text = text_of_date(micros // _MICROS)
-    return None if text is None else f"{text}.{micros % _MICROS:06}"
+    text = text_of_date(micros // MICROS)
+    return None if text is None else f"{text}.{micros % MICROS:06}"
 
 
 def _code(word: str) -> tuple[_Write, str, str]:
@@ -134,4 +130,4 @@ def _seconds(parts: dict[str, str]) -> int | None:
         time = datetime(**{"year": 1970, "month": 1, "day": 1, **numbers}, tzinfo=UTC)
     except ValueError:
         return None
-    return (time - _EPOCH) // timedelta(seconds=1)
+    return ticks_since_epoch(time, SECOND)

@@ -21,15 +21,13 @@ from espha.languages.eel.errors import MAX_HEIGHT, ExpressionError
 from espha.languages.eel.scope import EVENT_WORDS, Scope, check_height
 from espha.languages.eel.syntax import Node
 from espha.languages.eel.value_types import (
-    HIGH,
-    LARGEST,
-    LOW,
     NUMBERS,
     SCALARS,
     Kind,
     cast,
     kind_of,
 )
+from espha.model.literals import INT64, LARGEST, whole
 
 _ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add,
@@ -124,7 +122,7 @@ class Expressions:
         value = self._number(node.parts[0], "-")
         if value.kind == "double":
             return built("double", [value], mapped(operator.neg, value.run))
-        negated = mapped(lambda number: -number if number > LOW else None, value.run)
+        negated = mapped(lambda number: whole(-number), value.run)
         return built("null" if value.kind == "null" else "int", [value], negated)
 
     def _chain(self, node: Node) -> Typed:
@@ -148,7 +146,7 @@ class Expressions:
         if kinds == {"date", "stamp"}:
             left, right = self.cast(left, "stamp", node), self.cast(right, "stamp", node)
         kind = _result(left.kind, word, right.kind)
-        low, high = (-LARGEST, LARGEST) if kind == "double" else (LOW, HIGH)
+        low, high = (-LARGEST, LARGEST) if kind == "double" else INT64
         return built(kind, [left, right], bounded(_ARITHMETIC[word], low, high, left, right))
 
     def _join(self, node: Node) -> Typed:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
-from espha.languages.eel.value_types import finite, whole
+from espha.model.literals import finite, whole
 
 NAN: Final = math.nan
 _DIGITS: Final = 30

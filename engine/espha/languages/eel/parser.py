@@ -9,14 +9,13 @@ from lark.exceptions import VisitError
 
 from espha.languages.eel.errors import MAX_HEIGHT, MAX_LENGTH, At, ExpressionError
 from espha.languages.eel.syntax import Node
-from espha.model.types import INTEGERS
+from espha.model.literals import whole, whole_from
 
 _TYPES = {
     "int": "integer",
     "real": "double",
     "bool": "boolean",
 }
-_HIGHEST = INTEGERS["int64"][1]
 _START = At(1, 1)
 
 
@@ -145,10 +144,10 @@ class _Tree(Transformer[Token, Node]):
         return Node("literal", _at(token), words=("double",), value=value)
 
     def integer(self, token: Token) -> Node:
-        digits = token.lstrip("0") or "0"
-        if len(digits) > 19 or int(digits) > _HIGHEST:
+        value = whole_from(token)
+        if value is None or whole(value) is None:
             raise ExpressionError(f"{token[:40]} is too large for a whole number", _at(token))
-        return Node("literal", _at(token), words=("int",), value=int(digits))
+        return Node("literal", _at(token), words=("int",), value=value)
 
     def text(self, token: Token) -> Node:
         value = token[1:-1].replace(token[0] * 2, token[0])

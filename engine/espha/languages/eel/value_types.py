@@ -5,13 +5,14 @@ Kinds are `int`, `double`, `string`, `date` (seconds since 1970), `stamp` (micro
 `blob` and `array(…)`. Truth values are `int` 1 and 0.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from espha.languages.eel.dates import read_date, text_of_date, text_of_stamp
 from espha.languages.eel.errors import ExpressionError
+from espha.model import literals
 from espha.model.events import Value
+from espha.model.literals import MICROS, finite, number_text, whole
 from espha.model.types import DOUBLES, INTEGERS
 
 Kind = str
@@ -20,14 +21,6 @@ Convert = Callable[[Any], Any]
 NUMBERS: Final = frozenset({"int", "double", "date", "stamp"})
 WHOLE: Final = frozenset({"int", "date", "stamp"})
 SCALARS: Final = NUMBERS | {"string", "null"}
-LOW, HIGH = INTEGERS["int64"]
-LARGEST: Final = 1.7976931348623157e308
-
-_MICROS: Final = 1_000_000
-_NUMBER = re.compile(
-    r"\s*[+-]?(?:[0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,5})?\s*"
-)
-_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*")
 
 
 def kind_of(type_: str) -> Kind:
@@ -42,16 +35,6 @@ def same(value: Any) -> Any:
     return value
 
 
-def whole(value: int) -> int | None:
-    """Return `value`, or null when it has no place in 64 bits."""
-    return value if LOW <= value <= HIGH else None
-
-
-def finite(value: float) -> float | None:
-    """Return `value`, or null when it is infinite or not a number."""
-    return value if -LARGEST <= value <= LARGEST else None
-
-
 def _double(value: float | None) -> float | None:
     return None if value is None else float(value)
 
@@ -62,33 +45,27 @@ def _truncated(value: float | None) -> int | None:
 
 def text_of(value: float | None) -> str | None:
     """Write a number as short as it reads back; a double without a fraction has no point."""
-    if value is None:
-        return None
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    return str(value)
+    return None if value is None else number_text(value)
 
 
 def double_from(text: str | None) -> float | None:
     """Read a number; null when the text is none."""
-    if text is None or not _NUMBER.fullmatch(text):
-        return None
-    return finite(float(text))
+    value = None if text is None else literals.double_from(text.strip())
+    return None if value is None else finite(value)
 
 
 def integer_from(text: str | None) -> int | None:
     """Read a number and drop its fraction; null when the text is none."""
-    if text is not None and _WHOLE.fullmatch(text):
-        return whole(int(text))
-    return _truncated(double_from(text))
+    value = None if text is None else literals.whole_from(text.strip())
+    return _truncated(double_from(text)) if value is None else whole(value)
 
 
 def _stamp_of_date(value: int | None) -> int | None:
-    return None if value is None else whole(value * _MICROS)
+    return None if value is None else whole(value * MICROS)
 
 
 def _date_of_stamp(value: int | None) -> int | None:
-    return None if value is None else value // _MICROS
+    return None if value is None else value // MICROS
 
 
 def _read(text: str | None, ticks: int) -> int | None:
@@ -107,7 +84,7 @@ _CASTS: Final[dict[tuple[Kind, Kind], Convert]] = {
     ("string", "double"): double_from,
     ("string", "int"): integer_from,
     ("string", "date"): lambda text: _read(text, 1),
-    ("string", "stamp"): lambda text: _read(text, _MICROS),
+    ("string", "stamp"): lambda text: _read(text, MICROS),
 }
 
 

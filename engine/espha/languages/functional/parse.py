@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from espha.languages.functional.errors import ContextError
+from espha.model.literals import INT64, NUMBER, whole_from
 
 MAX_LENGTH: Final = 10_000
 """Longest text of a function, in characters."""
@@ -23,10 +24,10 @@ MAX_DEPTH: Final = 50
 """Deepest nesting of calls; Python's stack would be the limit otherwise."""
 
 _TOKEN = re.compile(
-    r"""\s*(?:
+    rf"""\s*(?:
       (?P<field>\$[A-Za-z_][A-Za-z0-9_.-]*)
     | (?P<property>\#[A-Za-z_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.@\[\]-]+)*)
-    | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<number>{NUMBER})
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     | (?P<mark>[(),])
@@ -200,9 +201,9 @@ def _unquoted(token: _Token) -> str:
 
 def _number(token: _Token) -> int | float:
     text = token.text
-    digits = text.lstrip("+-")
-    if digits.isdigit() and len(digits) < 20 and abs(int(text)) < 2**63:
-        return int(text)
+    whole = whole_from(text)
+    if whole is not None and abs(whole) <= INT64[1]:
+        return whole
     number = float(text)
     if not math.isfinite(number):
         raise ContextError(f"column {token.column}: the number {text[:30]} is too large")

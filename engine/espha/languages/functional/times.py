@@ -5,15 +5,15 @@ UTC and not the zone of a machine, because all engines have to find the same.
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from espha.languages.functional.catalog import Function
 from espha.languages.functional.errors import ContextError
 from espha.languages.functional.frame import Frame
 from espha.languages.functional.values import seconds_of
+from espha.model.literals import SECOND, moment_at, ticks_since_epoch
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STANDARD = "%Y-%m-%d %H:%M:%S"
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _KNOWN = frozenset("aAbBdfHIjmMpSyYz%")
@@ -58,16 +58,14 @@ def _parse(value: str, format_: str | None = None) -> int | None:
         return found[0] if found else None
     try:
         moment = datetime.strptime(value.strip(), checked_format(format_))
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(seconds=1)
+        return ticks_since_epoch(moment, SECOND)
     except (ValueError, OverflowError, re.error):  # ContextError is a ValueError
         return None
 
 
 def _moment(seconds: int) -> datetime | None:
     try:
-        return _EPOCH + timedelta(seconds=seconds)
+        return moment_at(seconds, SECOND)
     except OverflowError:
         return None
 

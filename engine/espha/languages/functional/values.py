@@ -7,22 +7,25 @@ live as long as the event.
 """
 
 import json
-import math
-import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from lxml import etree
 
 from espha.model.events import BadRecord
+from espha.model.literals import (
+    MICROS,
+    MICROSECOND,
+    double_from,
+    finite,
+    number_text,
+    ticks_since_epoch,
+    whole,
+    whole_from,
+)
 
 MAX_TEXT: Final = 1024 * 1024
 """Longest text that a function makes or a document is read from, in characters."""
-
-_LOW, _HIGH = -(2**63), 2**63 - 1
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_EXACT = 1e15
 
 
 def text(value: Any) -> str | None:
@@ -31,10 +34,8 @@ def text(value: Any) -> str | None:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+    if isinstance(value, int | float):
+        return number_text(value)
     return bounded(_document_text(value))
 
 
@@ -73,16 +74,16 @@ def number(value: Any) -> int | float | None:
 
 
 def _parsed(value: str) -> int | float | None:
-    if _INTEGER.fullmatch(value):
-        return settled(int(value))
-    return settled(float(value)) if _DOUBLE.fullmatch(value) else None
+    found = whole_from(value)
+    if found is not None:
+        return whole(found)
+    double_ = double_from(value)
+    return None if double_ is None else finite(double_)
 
 
 def settled(value: int | float) -> int | float | None:
     """Return a result of arithmetic; null when it has no place in 64 bits."""
-    if isinstance(value, int):
-        return value if _LOW <= value <= _HIGH else None
-    return value if math.isfinite(value) else None
+    return whole(value) if isinstance(value, int) else finite(value)
 
 
 def integer(value: Any) -> int | None:
@@ -90,8 +91,7 @@ def integer(value: Any) -> int | None:
     found = number(value)
     if found is None:
         return None
-    whole = int(found)
-    return whole if _LOW <= whole <= _HIGH else None
+    return whole(int(found))
 
 
 def double(value: Any) -> float | None:
@@ -137,9 +137,7 @@ def seconds_of(value: str) -> tuple[int, int] | None:
     """Read ISO 8601 (UTC without a zone) as (seconds, microseconds) since 1970."""
     try:
         moment = datetime.fromisoformat(value.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        micros = ticks_since_epoch(moment, MICROSECOND)
     except (ValueError, OverflowError):
         return None
-    return since.days * 86_400 + since.seconds, since.microseconds
+    return divmod(micros, MICROS)

@@ -11,7 +11,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from espha.languages.eel.value_types import cast, whole
+from espha.languages.eel.value_types import cast
+from espha.model.literals import whole
 from espha.windows.aggregate.functions import Call
 from espha.windows.shared.exact import Exact, parts, quotient
 

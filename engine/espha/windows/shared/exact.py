@@ -1,6 +1,6 @@
 """Sums without rounding, so that what was added can be taken out again without a trace."""
 
-from espha.languages.eel.value_types import LARGEST
+from espha.model.literals import LARGEST
 
 
 class Exact:
