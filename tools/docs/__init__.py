@@ -1,0 +1,1 @@
+"""The documentation: the blocks that are made of the code, and the site (`make docs`)."""
