@@ -1,7 +1,7 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-clean cluster cluster-clean images venv lint \
-        test test-unit test-component test-cluster fuzz bench chaos mutations
+        test test-unit test-component test-cluster fuzz bench chaos mutations docs
 .NOTPARALLEL:
 
 PYTHON := .venv/bin/python
@@ -56,6 +56,9 @@ mutations: jars ## take out what protects each invariant, and see its test fail
 
 fuzz: venv ## 10,000 damaged models and 10,000 damaged lines of CSV, in some minutes
 	@ESPHA_FUZZ=10000 $(PYTEST) tests/unit/fuzz
+
+docs: venv ## the documentation's site, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
 
 bench: jars ## measurements
 	@$(PYTEST) tests/bench

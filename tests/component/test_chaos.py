@@ -1,6 +1,6 @@
 """The short form of the fault campaign: a handful of faults on the sample model, 50 rows a second.
 
-`make chaos` runs the long form; docs/chaos.md tells what is in it.
+`make chaos` runs the long form; docs/explanation/fault-campaign.md tells what is in it.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
-"""The invariants I1 to I6 of docs/architecture.md, each with someone who tries to break it.
+"""The invariants I1 to I6 of docs/explanation/protocol.md, each with someone who tries to break it.
 
 The engines are real, and so is Kafka; only the model is a small one in this process instead of
-Spark, which lets a test stop an engine at any line. docs/chaos.md says for each test with which
-change of the code it was seen to fail.
+Spark, which lets a test stop an engine at any line. docs/explanation/fault-campaign.md says for
+each test with which change of the code it was seen to fail.
 """
 
 import ast

@@ -11,7 +11,7 @@ class Mutation:
     """One protection, taken out.
 
     Attributes:
-        invariant: I1 to I6, as in docs/architecture.md.
+        invariant: I1 to I6, as in docs/explanation/protocol.md.
         text: what is taken out, for people.
         file: where, from the project's root.
         old: the code of the protection, which stands there once.

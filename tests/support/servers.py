@@ -148,7 +148,8 @@ class ZooKeeper:
 class Kafka:
     """A KRaft cluster of one or three brokers in combined mode.
 
-    Set like the operator's, but a dead broker is missed sooner; docs/operator.md names the price.
+    Set like the operator's, but a dead broker is missed sooner; docs/how-to/troubleshoot.md names
+    the price.
     """
 
     def __init__(

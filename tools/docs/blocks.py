@@ -16,14 +16,14 @@ from typing import Final
 from espha.protocol.reference import TABLES
 from tools import ROOT
 from tools.docs.cli import cli
-from tools.docs.layers import forbidden, layers
+from tools.docs.layers import layers, rules
 
 BLOCKS: Final[dict[str, Callable[[], str]]] = {
     **TABLES,
     "cli": cli,
     "engine layers": partial(layers, "engine layers"),
     "operator layers": partial(layers, "operator layers"),
-    "forbidden imports": forbidden,
+    "import rules": rules,
 }
 _BLOCK: Final = re.compile(r"<!-- begin ([a-z ]+)\b[^>]*-->\n.*?<!-- end \1 -->", re.DOTALL)
 

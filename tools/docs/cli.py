@@ -1,13 +1,15 @@
 """The reference of the `espha` command, in Markdown."""
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import typer.main
 
 from espha.cli import app
 
-_HELP = "help"
+_HELP: Final = "help"
+_TYPES: Final = {Path: "FILE", int: "NUMBER", float: "NUMBER"}
 
 
 def cli() -> str:
@@ -45,7 +47,8 @@ def _section(path: str, command: Any) -> str:
 
 def _table(head: str, rows: Iterator[tuple[str, Any]]) -> str:
     lines = [f"| {head} | meaning | default |", "| --- | --- | --- |"]
-    lines += [f"| `{_cell(name)}` | {_cell(_text(one.help))} | {_default(one)} |" for name, one in rows]
+    for name, one in rows:
+        lines.append(f"| `{_cell(name)}` | {_cell(_text(one.help))} | {_default(one)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -58,7 +61,7 @@ def _names(option: Any) -> str:
     spelled = ", ".join(sorted([*option.opts, *option.secondary_opts], key=len))
     if option.is_flag:
         return spelled
-    return f"{spelled} {option.metavar or option.type.name.upper()}"
+    return f"{spelled} {option.metavar or _TYPES.get(option.type_descriptor.annotation, 'TEXT')}"
 
 
 def _default(parameter: Any) -> str:

@@ -13,14 +13,18 @@ def layers(name: str) -> str:
     return "".join(f"{number}. {_packages(one)}\n" for number, one in enumerate(_layers(name), 1))
 
 
-def forbidden() -> str:
-    """Return the contracts that forbid imports, one a line."""
-    found = (one for one in _contracts() if one["type"] == "forbidden")
-    return "".join(
-        f"- {one['name'].capitalize()}: {_list(one['source_modules'])} must not import "
-        f"{_list(one['forbidden_modules'])}.\n"
-        for one in found
-    )
+def rules() -> str:
+    """Return the other contracts, one a line."""
+    return "".join(f"- {_rule(one)}\n" for one in _contracts() if one["type"] != "layers")
+
+
+def _rule(contract: dict[str, Any]) -> str:
+    name = str(contract["name"])
+    head = f"{name[0].upper()}{name[1:]}"
+    if contract["type"] == "independence":
+        return f"{head}: {_list(contract['modules'])} must not import one another."
+    sources, targets = contract["source_modules"], contract["forbidden_modules"]
+    return f"{head}: {_list(sources)} must not import {_list(targets)}."
 
 
 def _contracts() -> list[dict[str, Any]]:
@@ -35,7 +39,7 @@ def _layers(name: str) -> list[str]:
 
 
 def _packages(layer: str) -> str:
-    return " ".join(f"`{part}`" if part not in "|:" else "and" for part in layer.split())
+    return ", ".join(f"`{part}`" for part in layer.split() if part not in "|:")
 
 
 def _list(modules: list[str]) -> str:

@@ -107,7 +107,7 @@ class _Placed(NamedTuple):
 
 
 def digest(outputs: Iterable[Written]) -> str:
-    """Return SHA-256 (hex) over topic, value and headers, as docs/architecture.md defines it."""
+    """Return SHA-256 (hex) over topic, value and headers, as in an order record."""
     total = hashlib.sha256()
     for output in outputs:
         parts = [output.topic.encode(), output.value]

@@ -21,7 +21,7 @@ class Range(NamedTuple):
 
 
 class OrderRecord(BaseModel):
-    """One decision of the active engine; the fields are those of docs/architecture.md."""
+    """One decision of the active engine; see docs/reference/topics.md."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -24,7 +24,7 @@ def generated() -> dict[str, str]:
         "charts/espha/Chart.yaml": _NOTICE + _yaml(_chart()),
         "charts/espha/values.schema.json": _values_schema(),
         "charts/espha/values.yaml": _values(),
-        "docs/resource.md": reference(),
+        "docs/reference/resource.md": reference(),
     }
 
 

@@ -1,4 +1,4 @@
-"""docs/resource.md, made of the schema."""
+"""docs/reference/resource.md, made of the schema."""
 
 from collections.abc import Iterator
 from typing import Any
