@@ -17,11 +17,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from chaos import cluster, disk, report
+from chaos import cluster, disk, report, summary
 from chaos.campaign import Outcome, Plan, campaign
-from chaos.faults import KINDS
+from chaos.faults import FAULTS
 from chaos.here import ROOT
 from chaos.models import MODELS
+from chaos.summary import Summary
 from tools.offline_cluster import clients
 
 DOCS = ROOT / "docs" / "chaos"
@@ -34,9 +35,9 @@ def main(
     *,
     faults: Annotated[
         str | None,
-        typer.Option(help=f"Kinds, with commas; `all`; `list` names them; by default {_USUAL}"),
+        typer.Option(help=f"Names, with commas; `all`; `list` names them; by default {_USUAL}"),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Faults of each kind")] = 5,
+    count: Annotated[int, typer.Option(min=1, help="How often each fault strikes")] = 5,
     rate: Annotated[float, typer.Option(min=1, help="Input rows a second")] = 200,
     model: Annotated[str, typer.Option(help=", ".join(MODELS))] = "ha",
     seed: Annotated[int | None, typer.Option(help="Repeat a run's choices")] = None,
@@ -45,12 +46,14 @@ def main(
         float, typer.Option(help="Minutes of load before the faults; by default then none follow")
     ] = 0,
     warm_up: Annotated[float, typer.Option(help="Seconds of load before the first fault")] = 120,
-    output: Annotated[Path, typer.Option(help="The JSON report")] = ROOT / "build" / "chaos.json",
+    output: Annotated[Path, typer.Option(help="The JSON report, with every strike")] = ROOT
+    / "out"
+    / "chaos.json",
     merge: Annotated[bool, typer.Option(help="Add to the report that is there")] = False,
     fill: Annotated[
         bool, typer.Option(help="Strike only as often as the report falls short of --count")
     ] = False,
-    docs: Annotated[bool, typer.Option(help="Add to the report in docs/chaos/")] = False,
+    docs: Annotated[bool, typer.Option(help="Also add to the summary in docs/chaos/")] = False,
     show: Annotated[bool, typer.Option(help="Run nothing; show the report that is there")] = False,
 ) -> None:
     """Break a deployment under load again and again, and say what a reader saw."""
@@ -58,27 +61,32 @@ def main(
         _list()
         return
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of every killed server
-    if docs:
-        output = DOCS / "results.json"
-    runs = report.load(output) if merge or docs or fill or show else []
-    had = report.counts(runs) if fill else {}
-    kinds = kinds_of(faults, soak)
+    runs = report.load(output) if merge or ((fill or show) and not docs) else []
+    shown = summary.load(DOCS / "summary.json") if docs else summary.of(runs)
+    names = faults_of(faults, soak)
     model = _model(model)
-    if _in_cluster(kinds):
+    if _in_cluster(names):
         rate, model = cluster.ROWS_PER_SECOND, cluster.MODEL
-    plan = Plan(kinds, count, rate, model, _seed(seed), leg, soak, warm_up, had)
-    if not show:
-        for outcome in _outcomes(plan):
-            runs.append(report.run_of(plan, _source(), outcome))
-            report.save(output, runs)
-    if runs:
-        report.picture(runs, output.with_suffix(".png"))
-        output.with_suffix(".md").write_text(report.markdown(runs))
-    _CONSOLE.print(report.table(runs))
-    problems = report.wrong(runs)
-    for problem in problems:
+    had = shown.counts() if fill else {}
+    plan = Plan(names, count, rate, model, _seed(seed), leg, soak, warm_up, had)
+    for outcome in _outcomes(plan) if not show else ():
+        runs.append(report.run_of(plan, _source(), outcome))
+        report.save(output, runs)
+        shown.add(runs[-1])
+        if docs:
+            summary.save(DOCS / "summary.json", shown)
+    _show(shown, DOCS / "results" if docs else output.with_suffix(""))
+    raise typer.Exit(1 if shown.wrong else 0)
+
+
+def _show(shown: Summary, path: Path) -> None:
+    """Print the table and what is wrong; write the picture and the table beside each other."""
+    if shown.trials:
+        report.picture(shown, path.with_suffix(".png"))
+        path.with_suffix(".md").write_text(report.markdown(shown))
+    _CONSOLE.print(report.table(shown))
+    for problem in shown.wrong:
         _CONSOLE.print(problem, markup=False, highlight=False)
-    raise typer.Exit(1 if problems else 0)
 
 
 def _interrupt_once(*_: object) -> None:
@@ -89,34 +97,34 @@ def _interrupt_once(*_: object) -> None:
 
 
 def _list() -> None:
-    for name, kind in KINDS.items():
-        lack = _lacks(kind.needs)
-        _CONSOLE.print(f"{name:20} {kind.text}{f' ({lack})' if lack else ''}", highlight=False)
+    for name, fault in FAULTS.items():
+        lack = _lacks(fault.needs)
+        _CONSOLE.print(f"{name:20} {fault.text}{f' ({lack})' if lack else ''}", highlight=False)
 
 
-def kinds_of(text: str | None, soak: float) -> tuple[str, ...]:
-    """Return the kinds that an option names; raises typer.BadParameter."""
+def faults_of(text: str | None, soak: float) -> tuple[str, ...]:
+    """Return the faults that an option names; raises typer.BadParameter."""
     if text is None:
         return () if soak else tuple(_USUAL.split(","))
     if text == "all":
-        here = {name: kind for name, kind in KINDS.items() if kind.needs != "cluster"}
-        return tuple(name for name, kind in here.items() if not _lacks(kind.needs))
+        here = {name: fault for name, fault in FAULTS.items() if fault.needs != "cluster"}
+        return tuple(name for name, fault in here.items() if not _lacks(fault.needs))
     names = tuple(text.split(","))
-    unknown = [name for name in names if name not in KINDS]
+    unknown = [name for name in names if name not in FAULTS]
     if unknown:
-        raise typer.BadParameter(f"no fault {', '.join(unknown)}; there are {', '.join(KINDS)}")
-    lacking = [lack for name in names if (lack := _lacks(KINDS[name].needs))]
+        raise typer.BadParameter(f"no fault {', '.join(unknown)}; there are {', '.join(FAULTS)}")
+    lacking = [lack for name in names if (lack := _lacks(FAULTS[name].needs))]
     if lacking:
         raise typer.BadParameter(lacking[0])
-    if len({KINDS[name].needs == "cluster" for name in names}) > 1:
+    if len({FAULTS[name].needs == "cluster" for name in names}) > 1:
         raise typer.BadParameter(
             "faults in a cluster have a deployment of their own; name them alone"
         )
     return names
 
 
-def _in_cluster(kinds: tuple[str, ...]) -> bool:
-    return any(KINDS[name].needs == "cluster" for name in kinds)
+def _in_cluster(names: tuple[str, ...]) -> bool:
+    return any(FAULTS[name].needs == "cluster" for name in names)
 
 
 def _lacks(need: str) -> str:

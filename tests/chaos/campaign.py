@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from chaos.faults import KINDS
+from chaos.faults import FAULTS
 from chaos.site import Site, running
 from chaos.trial import Trial
 from chaos.verdict import Strike, Verdict, verdict
@@ -20,13 +20,13 @@ class Plan:
     """What a campaign does.
 
     Attributes:
-        faults: kinds, each of which strikes `count` times, in random order.
+        faults: names, each of which strikes `count` times, in random order.
         rate: input rows a second.
         leg: faults on one deployment, before it is judged and a fresh one begins.
         soak_minutes: so long full load before the first fault; each take-over in it is false.
         warm_up_s: how long the load runs before the first fault: servers' JVMs compile then; with
             0 they compile simply, and soon.
-        had: how often each kind has struck before; so much less often it strikes now.
+        had: how often each has struck before; so much less often it strikes now.
     """
 
     faults: tuple[str, ...]
@@ -42,10 +42,10 @@ class Plan:
     @property
     def needs(self) -> set[str]:
         """What deployments must have for these faults."""
-        return {KINDS[name].needs for name in self.faults if KINDS[name].needs}
+        return {FAULTS[name].needs for name in self.faults if FAULTS[name].needs}
 
     def legs(self) -> Iterator[list[str]]:
-        """Yield the kinds of the faults of each trial."""
+        """Yield the names of the faults of each trial."""
         names = [name for name in self.faults for _ in range(self.count - self.had.get(name, 0))]
         Random(self.seed).shuffle(names)
         for start in range(0, max(self.soak_minutes > 0, len(names)), self.leg):
@@ -120,11 +120,11 @@ def _errors(trial: Trial, outcome: Outcome, say: Say) -> Iterator[None]:
 
 def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome) -> int:
     """Strike, mend, wait until all is well; return the newest epoch."""
-    kind = KINDS[name]
-    assert kind.prepare is not None, f"{name} is not a fault of processes"
-    moment = "transaction" if kind.moments and chance.random() < 0.4 else "any"
+    fault = FAULTS[name]
+    assert fault.prepare is not None, f"{name} is not a fault of processes"
+    moment = "transaction" if fault.moments and chance.random() < 0.4 else "any"
     trial.random_moment(chance)
-    strike_now = kind.prepare(trial, chance)
+    strike_now = fault.prepare(trial, chance)
     if moment == "transaction":
         trial.in_transaction()
     seen = max(0, len(trial.reader.arrivals) - 1)
@@ -138,7 +138,7 @@ def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome
     strike.measure(trial.reader.refresh()[strike.seen :])
     reached = trial.epoch()
     strike.takeovers = reached - epoch
-    strike.false_failovers = max(0, strike.takeovers - kind.takeovers)
+    strike.false_failovers = max(0, strike.takeovers - fault.takeovers)
     return reached
 
 

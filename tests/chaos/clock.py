@@ -1,4 +1,4 @@
-"""A wall clock of an engine's own, which a fault can turn."""
+"""A wall clock of an engine's own, which a fault can turn; why not libfaketime: `turned/`."""
 
 import os
 from pathlib import Path

@@ -34,8 +34,8 @@ class Stroke:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of fault.
+class Fault:
+    """A way to break a deployment.
 
     Attributes:
         text: what happens, for people.
@@ -348,31 +348,33 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-KINDS = {
-    "switchover": Kind("active engine asked to hand over", switchover, 1),
-    "engine": Kind("engine process killed", kill(Pod.child), 1),
-    "jvm": Kind("JVM of the engine killed", kill(Pod.jvm), 1),
-    "engine-takeover": Kind("engine killed, successor killed in its take-over", engine_takeover, 2),
-    "pair": Kind("active and next engine killed at once", pair, 2),
-    "all": Kind("all engines killed at once", every_engine, 1),
-    "standby": Kind("a standby's engine killed", standby, 0),
-    "supervisor": Kind("supervisor killed", supervisor, 1),
-    "pod": Kind("engine and supervisor killed", whole_pod, 1),
-    "freeze-engine": Kind("engine frozen for 0.1 to 20 s", freeze_engine, 1),
-    "freeze-pod": Kind("pod frozen for 0.1 to 20 s (zombie)", freeze_pod, 1),
-    "broker-leader": Kind("broker killed that leads the output topic", broker_leader, 0),
-    "broker-coordinator": Kind(
+FAULTS = {
+    "switchover": Fault("active engine asked to hand over", switchover, 1),
+    "engine": Fault("engine process killed", kill(Pod.child), 1),
+    "jvm": Fault("JVM of the engine killed", kill(Pod.jvm), 1),
+    "engine-takeover": Fault(
+        "engine killed, successor killed in its take-over", engine_takeover, 2
+    ),
+    "pair": Fault("active and next engine killed at once", pair, 2),
+    "all": Fault("all engines killed at once", every_engine, 1),
+    "standby": Fault("a standby's engine killed", standby, 0),
+    "supervisor": Fault("supervisor killed", supervisor, 1),
+    "pod": Fault("engine and supervisor killed", whole_pod, 1),
+    "freeze-engine": Fault("engine frozen for 0.1 to 20 s", freeze_engine, 1),
+    "freeze-pod": Fault("pod frozen for 0.1 to 20 s (zombie)", freeze_pod, 1),
+    "broker-leader": Fault("broker killed that leads the output topic", broker_leader, 0),
+    "broker-coordinator": Fault(
         "broker killed that coordinates transactions", broker_coordinator, 0
     ),
-    "two-brokers": Kind("two of three brokers killed", two_brokers, 1),
-    "zookeeper-server": Kind("a following ZooKeeper server killed", zookeeper_server, 0),
-    "zookeeper-leader": Kind("the leading ZooKeeper server killed", zookeeper_leader, 0),
-    "zookeeper-quorum": Kind("two of three ZooKeeper servers killed", zookeeper_quorum, 1),
-    "cut-zookeeper": Kind("active engine cut from ZooKeeper", cut("zookeeper"), 1, needs="proxy"),
-    "cut-kafka": Kind("active engine cut from Kafka", cut("kafka"), 1, needs="proxy"),
-    "disk-full": Kind("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
-    "clock": Kind("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
-    "cut-both": Kind("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
-    "operator": Kind("operator killed, half of the time an engine too", None, 1, needs="cluster"),
+    "two-brokers": Fault("two of three brokers killed", two_brokers, 1),
+    "zookeeper-server": Fault("a following ZooKeeper server killed", zookeeper_server, 0),
+    "zookeeper-leader": Fault("the leading ZooKeeper server killed", zookeeper_leader, 0),
+    "zookeeper-quorum": Fault("two of three ZooKeeper servers killed", zookeeper_quorum, 1),
+    "cut-zookeeper": Fault("active engine cut from ZooKeeper", cut("zookeeper"), 1, needs="proxy"),
+    "cut-kafka": Fault("active engine cut from Kafka", cut("kafka"), 1, needs="proxy"),
+    "disk-full": Fault("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
+    "clock": Fault("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
+    "cut-both": Fault("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
+    "operator": Fault("operator killed, half of the time an engine too", None, 1, needs="cluster"),
 }
-"""All kinds, by the names that the command knows."""
+"""All faults, by the names that the command knows."""

@@ -1,7 +1,8 @@
 """Cuts in the network: a TCP proxy between each engine and each server, in a process of its own.
 
 A cut is a cable that is pulled: connections stay open and carry nothing, new ones get no answer.
-What was on its way comes late, when the cable is back; nobody is told anything.
+What was on its way comes late, when the cable is back; nobody is told anything. Toxiproxy does the
+same, as a daemon that would have to be fetched and installed; these lines need nothing.
 """
 
 import asyncio

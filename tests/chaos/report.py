@@ -1,8 +1,9 @@
-"""A campaign's results: JSON that adds up over runs, a table, Markdown, and a picture."""
+"""A campaign's results: each strike as JSON, and a summary as table, Markdown and picture."""
 
+import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 from rich.table import Table
 
 from chaos.campaign import Outcome, Plan
-from chaos.faults import KINDS
+from chaos.faults import FAULTS
+from chaos.summary import Figures, Summary, total
 from chaos.verdict import DAMAGES, Strike, Verdict
 
-VERSION = 2
+VERSION = 3
 HEADINGS = (
     "fault", "rows/s", "count", "successor p50 ms", "p99 ms", "gap p50 ms", "p99 ms", "max ms",
     "later max ms", "in sync p50 s", "max s", "take-overs", "false failovers",
@@ -34,7 +36,7 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
     strikes = []
     for strike in outcome.strikes:
         entry = _plain(strike)
-        entry["in_step_s"] = round(strike.ended - strike.struck, 3) if strike.ended else None
+        entry["in_sync_s"] = round(strike.ended - strike.struck, 3) if strike.ended else None
         for moment in ("struck", "ended", "seen"):
             del entry[moment]
         entry["gap_ms"] = round(strike.gap_ms, 1)
@@ -79,101 +81,53 @@ def save(path: Path, runs: list[dict[str, Any]]) -> None:
     fresh.replace(path)
 
 
-def counts(runs: list[dict[str, Any]]) -> Counter[str]:
-    """Return how often each kind has struck, in runs that came to their end."""
-    return Counter(strike["name"] for run in runs if not run["error"] for strike in run["strikes"])
+def rows(summary: Summary) -> list[list[str]]:
+    """Return the table: a line for each fault and rate, soak, and model; for everything."""
+    lines = [_line(fault, rate, of, of.damage) for fault, rate, of in summary.groups()]
+    for soak in sorted(summary.soaks, key=lambda each: each.rate):
+        filler = ["-"] * (len(HEADINGS) - 3)
+        lines.append([f"none, {soak.minutes:.0f} min", f"{soak.rate:g}", *filler])
+        lines[-1] += [str(soak.false_failovers), *["-"] * len(DAMAGES)]
+    trials = sorted(summary.trials, key=lambda each: each.model)
+    for each in trials if len(trials) > 1 else ():
+        own = total(part for part in summary.figures if part.model == each.model)
+        lines.append(_line(f"model {each.model}", None, own, each.damage))
+    damage = sum((each.damage for each in trials), Counter[str]())
+    return [*lines, _line("together", None, total(summary.figures), damage)]
 
 
-def wrong(runs: list[dict[str, Any]]) -> list[str]:
-    """Return a sentence for each thing that must not be; empty when all is well."""
-    found = []
-    for run in runs:
-        where = f"{run['started']} (seed {run['seed']})"
-        found += [f"{where}: {run['error']}"] if run["error"] else []
-        found += [f"{where}: {count} {kind}" for kind, count in run["damage"].items() if count]
-        found += [f"{where}: {problem}" for problem in run["problems"]]
-        if run["soak"] and run["false_failovers"]:
-            found.append(f"{where}: {run['false_failovers']} false failovers in the soak")
-    return found
-
-
-def rows(runs: list[dict[str, Any]]) -> list[list[str]]:
-    """Return the table: a line for each kind of fault and rate, soak, and model; for everything."""
-    lines = []
-    for name, rate, strikes in _groups(runs):
-        damage = sum((Counter(each["damage"]) for each in strikes), Counter[str]())
-        lines.append(_line(name, rate, strikes, damage))
-    for rate in _rates(runs):
-        soaks = [run for run in runs if run["soak"] and run["rate"] == rate]
-        if soaks:
-            minutes = sum(run["soak"] for run in soaks)
-            quiet = sum(run["false_failovers"] for run in soaks)
-            filler = ["-"] * (len(HEADINGS) - 3)
-            lines.append([f"none, {minutes:.0f} min", f"{rate:g}", *filler, str(quiet)])
-            lines[-1] += ["-"] * len(DAMAGES)
-    models = sorted({run["model"] for run in runs})
-    for model in models if len(models) > 1 else ():
-        lines.append(_all_of(f"model {model}", [run for run in runs if run["model"] == model]))
-    return [*lines, _all_of("together", runs)]
-
-
-def _all_of(name: str, runs: list[dict[str, Any]]) -> list[str]:
-    damage = sum((Counter(run["damage"]) for run in runs), Counter[str]())
-    return _line(name, None, [each for run in runs for each in run["strikes"]], damage)
-
-
-def _rates(runs: list[dict[str, Any]]) -> list[float]:
-    return sorted({run["rate"] for run in runs})
-
-
-def _groups(runs: list[dict[str, Any]]) -> Iterator[tuple[str, float, list[dict[str, Any]]]]:
-    """Yield kind, rate and strikes, for all of which there are any."""
-    for name in KINDS:
-        for rate in _rates(runs):
-            at_rate = (each for run in runs if run["rate"] == rate for each in run["strikes"])
-            strikes = [each for each in at_rate if each["name"] == name]
-            if strikes:
-                yield name, rate, strikes
-
-
-def _line(
-    name: str, rate: float | None, strikes: list[dict[str, Any]], damage: Counter[str]
-) -> list[str]:
-    figures = [
-        *_shares(strikes, "successor_ms", 0.5, 0.99),
-        *_shares(strikes, "gap_ms", 0.5, 0.99, 1),
-        *_shares(strikes, "later_ms", 1),
-        *_shares(strikes, "in_step_s", 0.5, 1, digits=1),
-    ]
+def _line(name: str, rate: float | None, of: Figures, damage: Counter[str]) -> list[str]:
     return [
         name,
         "-" if rate is None else f"{rate:g}",
-        str(len(strikes)),
-        *figures,
-        str(sum(each["takeovers"] for each in strikes)),
-        str(sum(each["false_failovers"] for each in strikes)),
-        *(str(damage[kind]) for kind in DAMAGES),
+        str(len(of.gaps_ms)),
+        *_shares(of.successors_ms, 0.5, 0.99),
+        *_shares(of.gaps_ms, 0.5, 0.99, 1),
+        str(of.later_ms) if of.gaps_ms else "-",
+        *_shares(of.in_sync_s, 0.5, 1, digits=1),
+        str(of.takeovers),
+        str(of.false_failovers),
+        *(str(damage[each]) for each in DAMAGES),
     ]
 
 
-def _shares(strikes: list[dict[str, Any]], name: str, *shares: float, digits: int = 0) -> list[str]:
-    """Return percentiles of a figure, of those strikes that have it."""
-    values = sorted(each[name] for each in strikes if each[name] is not None)
+def _shares(values: Sequence[float], *shares: float, digits: int = 0) -> list[str]:
+    """Return percentiles of ascending values; dashes where there are none."""
     return [f"{percentile(values, share):.{digits}f}" if values else "-" for share in shares]
 
 
-def percentile(ordered: list[float], share: float) -> float:
+def percentile(ordered: Sequence[float], share: float) -> float:
     """Return the smallest value that at least `share` of all do not exceed."""
     place = max(0, -(-len(ordered) * share // 1) - 1)
     return ordered[int(place)]
 
 
-def table(runs: list[dict[str, Any]]) -> Table:
+def table(summary: Summary) -> Table:
     """Return the table for a terminal; damage is red."""
     shown = Table(title="Longest gap around each fault, and what a reader lost")
     for place, heading in enumerate((*HEADINGS, *DAMAGES)):
         shown.add_column(heading, justify="right" if place else "left")
-    for line in rows(runs):
+    for line in rows(summary):
         cells = line[: len(HEADINGS)]
         for cell in line[len(HEADINGS) :]:
             cells.append(cell if cell in ("0", "-") else f"[red]{cell}[/]")
@@ -181,37 +135,38 @@ def table(runs: list[dict[str, Any]]) -> Table:
     return shown
 
 
-def markdown(runs: list[dict[str, Any]]) -> str:
+def markdown(summary: Summary) -> str:
     """Return the table and how it was made, for docs/."""
     headings = [*HEADINGS, *DAMAGES]
-    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows(runs)]
+    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows(summary)]
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    commands = sorted({f"{run['command']} (commit {run['commit']})" for run in runs})
-    outputs = sum(run["rows_out"] for run in runs)
-    acknowledged = sum(run["acknowledged"] for run in runs)
+    trials = sum(each.trials for each in summary.trials)
+    outputs = sum(each.rows_out for each in summary.trials)
+    acknowledged = sum(each.acknowledged for each in summary.trials)
     return (
-        f"{text}\n{len(runs)} trials, {outputs} outputs, {acknowledged} acknowledged commits, "
-        "made by\n\n" + "".join(f"    {command}\n" for command in commands)
+        f"{text}\n{trials} trials, {outputs} outputs, {acknowledged} acknowledged commits, "
+        "made by\n\n" + "".join(f"    {command}\n" for command in summary.made_by)
     )
 
 
-def picture(runs: list[dict[str, Any]], path: Path) -> None:
-    """Draw the distribution of the gaps: for each kind, the share of faults up to a gap."""
+def picture(summary: Summary, path: Path) -> None:
+    """Draw the distribution of the gaps: for each fault, the share of faults up to a gap."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot
+    from PIL import Image
 
-    rates = sorted({rate for _, rate, _ in _groups(runs)}) or _rates(runs)
+    rates = summary.rates() or [0.0]
     figure, every = pyplot.subplots(
         len(rates), figsize=(10, 6 * len(rates)), layout="constrained", squeeze=False
     )
     for rate, axes in zip(rates, every[:, 0], strict=True):
-        for name, at_rate, strikes in _groups(runs):
+        for name, at_rate, figures in summary.groups():
             if at_rate == rate:
-                gaps = sorted(max(1.0, each["gap_ms"]) for each in strikes)
+                gaps = [max(1, each) for each in figures.gaps_ms]
                 shares = [(number + 1) / len(gaps) for number in range(len(gaps))]
-                style = ("-", "--", ":")[list(KINDS).index(name) // 10 % 3]
+                style = ("-", "--", ":")[list(FAULTS).index(name) // 10 % 3]
                 label = f"{name} ({len(gaps)})"
                 axes.step(gaps, shares, style, where="post", marker=".", label=label)
         axes.set(
@@ -224,5 +179,8 @@ def picture(runs: list[dict[str, Any]], path: Path) -> None:
         axes.grid(which="both", alpha=0.25)
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=90, metadata={"Software": None})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=90, metadata={"Software": None})
     pyplot.close(figure)
+    # as many colours as curves need: a quarter of the size
+    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)

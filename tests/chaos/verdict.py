@@ -25,7 +25,7 @@ class Strike:
     """One fault, and all that came of it.
 
     Attributes:
-        name: the kind of fault.
+        name: the fault's name.
         moment: `any` or `transaction`.
         target, detail: whom it struck, and what chance chose.
         wall: seconds since 1970 of the stroke.
@@ -154,8 +154,8 @@ def _values(
     result.rows_in = report.rows_in
     result.problems += report.complaints()
     for damage in report.damages.values():
-        for kind, entry in damage.offences:
-            blame(kind if kind in DAMAGES else "wrong", str(entry))
+        for offence, entry in damage.offences:
+            blame(offence if offence in DAMAGES else "wrong", str(entry))
     result.damage.update(
         {
             "lost": report.total("lost"),
@@ -224,7 +224,7 @@ class _Epochs:
 
 
 class _Blame:
-    """Says which fault an offence belongs to: the newest one before the output's turn."""
+    """Which fault an offence belongs to: the newest one before the output's turn."""
 
     def __init__(self, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> None:
         self._strikes = strikes
@@ -232,10 +232,10 @@ class _Blame:
             _offset(arrivals[strike.seen - 1].id) if strike.seen else -1 for strike in strikes
         ]
 
-    def __call__(self, kind: str, identity: str) -> None:
+    def __call__(self, damage: str, identity: str) -> None:
         for strike, start in zip(reversed(self._strikes), reversed(self._starts), strict=True):
             if _offset(identity) >= start:
-                strike.damage[kind] += 1
+                strike.damage[damage] += 1
                 return
 
 

@@ -10,8 +10,8 @@ import pytest
 import typer
 from rich.console import Console
 
-from chaos import cluster, report
-from chaos.__main__ import kinds_of
+from chaos import cluster, report, summary
+from chaos.__main__ import faults_of
 from chaos.campaign import Outcome, Plan
 from chaos.reader import Arrival
 from chaos.report import Source, percentile
@@ -86,25 +86,25 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     damaged["strikes"][0]["damage"] = {"lost": 1}
     report.save(path, [damaged])
     (damaged,) = report.load(path)
-    assert len(report.wrong([damaged])) == 1
-    assert {line[0]: line[13] for line in report.rows([damaged])} == {
+    assert len(summary.of([damaged]).wrong) == 1
+    assert {line[0]: line[13] for line in report.rows(summary.of([damaged]))} == {
         "engine": "1",
         "together": "2",
     }
     report.save(path, [run()])
     runs = [*report.load(path), run()]
-    lines = {line[0]: line for line in report.rows(runs)}
+    lines = {line[0]: line for line in report.rows(summary.of(runs))}
     assert lines["engine"][1:8] == ["200", "4", "80", "80", "100", "200", "200"]
     assert lines["engine"][8:13] == ["300", "10.0", "10.0", "4", "0"]
     assert lines["together"][1:3] == ["-", "4"]
-    assert report.wrong(runs) == []
-    assert "| engine | 200 | 4 | 80 |" in report.markdown(runs)
-    report.picture(runs, tmp_path / "gaps.png")
+    assert summary.of(runs).wrong == []
+    assert "| engine | 200 | 4 | 80 |" in report.markdown(summary.of(runs))
+    report.picture(summary.of(runs), tmp_path / "gaps.png")
     assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_a_report_holds_is_not_struck_again() -> None:
-    had = report.counts([run(), run(error="broke off")])
+    had = summary.of([run(), run(error="broke off")]).counts()
     assert had == {"engine": 2}
     rest = [name for leg in replace(PLAN, had=had).legs() for name in leg]
     assert sorted(rest) == ["engine", "standby", "standby", "standby"]
@@ -118,7 +118,7 @@ def test_a_soak_needs_no_faults() -> None:
 def test_each_rate_and_each_soak_has_a_line() -> None:
     slow, soak = run(), run(strikes=[], false_failovers=1)
     slow["rate"], soak["soak"] = 10, 30
-    lines = [line[:3] for line in report.rows([run(), slow, soak])]
+    lines = [line[:3] for line in report.rows(summary.of([run(), slow, soak]))]
     assert lines == [
         ["engine", "10", "2"],
         ["engine", "200", "2"],
@@ -130,7 +130,7 @@ def test_each_rate_and_each_soak_has_a_line() -> None:
 def test_each_model_has_a_line_where_there_are_several() -> None:
     other = run()
     other["model"] = "two"
-    names = [line[0] for line in report.rows([run(), other])]
+    names = [line[0] for line in report.rows(summary.of([run(), other]))]
     assert names == ["engine", "model ha", "model two", "together"]
 
 
@@ -138,18 +138,18 @@ def test_each_model_has_a_line_where_there_are_several() -> None:
 def test_each_damage_is_wrong(kind: str) -> None:
     damaged = run()
     damaged["damage"] = {kind: 2}
-    assert len(report.wrong([damaged])) == 1
+    assert len(summary.of([damaged]).wrong) == 1
     console = Console(width=250)
     with console.capture() as shown:
-        console.print(report.table([damaged]))
+        console.print(report.table(summary.of([damaged])))
     assert kind in shown.get()
 
 
 def test_an_error_and_a_problem_are_wrong() -> None:
-    assert report.wrong([run(error="not in sync")]) != []
+    assert summary.of([run(error="not in sync")]).wrong != []
     damaged = run()
     damaged["problems"] = ["sequence 3 follows 1"]
-    assert report.wrong([damaged]) != []
+    assert summary.of([damaged]).wrong != []
 
 
 def test_the_coordinator_is_found_as_kafka_finds_it() -> None:
@@ -171,5 +171,5 @@ def test_what_verify_found_in_a_cluster_is_damage() -> None:
 
 def test_faults_in_a_cluster_are_named_alone() -> None:
     with pytest.raises(typer.BadParameter, match="name them alone"):
-        kinds_of("operator,engine", soak=0)
-    assert "operator" not in kinds_of("all", soak=0)
+        faults_of("operator,engine", soak=0)
+    assert "operator" not in faults_of("all", soak=0)

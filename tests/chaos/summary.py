@@ -1,0 +1,212 @@
+"""What campaigns add up to: small enough to be committed, and exact where a percentile is."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from chaos.faults import FAULTS
+
+
+class Figures(BaseModel):
+    """All strikes of one fault, on one model, at one rate.
+
+    Attributes:
+        gaps_ms, successors_ms, in_sync_s: one value a strike that has it, in ascending order.
+        later_ms: the longest of all.
+        judged: strikes in trials that came to their end.
+    """
+
+    fault: str
+    model: str
+    rate: float
+    judged: int = 0
+    takeovers: int = 0
+    false_failovers: int = 0
+    damage: Counter[str] = Field(default_factory=Counter)
+    later_ms: int = 0
+    gaps_ms: list[int] = Field(default_factory=list)
+    successors_ms: list[int] = Field(default_factory=list)
+    in_sync_s: list[float] = Field(default_factory=list)
+
+    def add(self, other: "Figures") -> None:
+        """Take the strikes of another one in."""
+        self.judged += other.judged
+        self.takeovers += other.takeovers
+        self.false_failovers += other.false_failovers
+        self.damage += other.damage
+        self.later_ms = max(self.later_ms, other.later_ms)
+        self.gaps_ms = sorted(self.gaps_ms + other.gaps_ms)
+        self.successors_ms = sorted(self.successors_ms + other.successors_ms)
+        self.in_sync_s = sorted(self.in_sync_s + other.in_sync_s)
+
+
+class Trials(BaseModel):
+    """All trials of one model."""
+
+    model: str
+    trials: int = 0
+    rows_out: int = 0
+    acknowledged: int = 0
+    damage: Counter[str] = Field(default_factory=Counter)
+
+    def add(self, other: "Trials") -> None:
+        """Take other trials in."""
+        self.trials += other.trials
+        self.rows_out += other.rows_out
+        self.acknowledged += other.acknowledged
+        self.damage += other.damage
+
+
+class Soak(BaseModel):
+    """All load without a fault, at one rate."""
+
+    rate: float
+    minutes: float
+    false_failovers: int
+
+    def add(self, other: "Soak") -> None:
+        """Take another soak in."""
+        self.minutes += other.minutes
+        self.false_failovers += other.false_failovers
+
+
+_Part = TypeVar("_Part", Figures, Trials, Soak)
+
+
+class Summary(BaseModel):
+    """Trials of any number of campaigns.
+
+    Attributes:
+        made_by: commands with their commits.
+        wrong: a sentence for each thing that must not be.
+    """
+
+    version: Literal[1] = 1
+    made_by: list[str] = Field(default_factory=list)
+    wrong: list[str] = Field(default_factory=list)
+    trials: list[Trials] = Field(default_factory=list)
+    soaks: list[Soak] = Field(default_factory=list)
+    figures: list[Figures] = Field(default_factory=list)
+
+    def add(self, run: dict[str, Any]) -> None:
+        """Add one trial, as `report.run_of` holds it."""
+        self.made_by = sorted({*self.made_by, f"{run['command']} (commit {run['commit']})"})
+        self.wrong += wrong(run)
+        _add(self.trials, _trial(run), "model")
+        if run["soak"]:
+            soak = Soak(
+                rate=run["rate"], minutes=run["soak"], false_failovers=run["false_failovers"]
+            )
+            _add(self.soaks, soak, "rate")
+        for strike in run["strikes"]:
+            _add(self.figures, _figures(run, strike), "fault", "model", "rate")
+
+    def counts(self) -> Counter[str]:
+        """Return how often each fault has struck, in trials that came to their end."""
+        total = Counter[str]()
+        for each in self.figures:
+            total[each.fault] += each.judged
+        return +total
+
+    def rates(self) -> list[float]:
+        """Return all rates at which something struck."""
+        return sorted({each.rate for each in self.figures})
+
+    def groups(self) -> Iterator[tuple[str, float, Figures]]:
+        """Yield fault, rate and figures over all models, for all that have struck."""
+        for fault in FAULTS:
+            for rate in self.rates():
+                parts = [each for each in self.figures if (each.fault, each.rate) == (fault, rate)]
+                if parts:
+                    yield fault, rate, total(parts)
+
+
+def total(parts: Iterable[Figures]) -> Figures:
+    """Return all strikes of some figures together."""
+    whole = Figures(fault="", model="", rate=0)
+    for part in parts:
+        whole.add(part)
+    return whole
+
+
+def of(runs: Iterable[dict[str, Any]]) -> Summary:
+    """Return the summary of trials."""
+    summary = Summary()
+    for run in runs:
+        summary.add(run)
+    return summary
+
+
+def load(path: Path) -> Summary:
+    """Return the summary that a file holds; an empty one where there is no file."""
+    if not path.exists():
+        return Summary()
+    try:
+        return Summary.model_validate_json(path.read_text())
+    except ValidationError as error:
+        raise SystemExit(f"{path} is not a summary of this version: {error}") from None
+
+
+def save(path: Path, summary: Summary) -> None:
+    """Write a summary, whole or not at all; a line for each part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fields = []
+    for name in ("made_by", "wrong"):
+        texts = Summary(**{name: getattr(summary, name)}).model_dump_json(include={name})
+        fields.append(texts[1:-1].replace('","', '",\n"'))
+    for name in ("trials", "soaks", "figures"):
+        lines = ",\n".join(each.model_dump_json() for each in getattr(summary, name))
+        fields.append(f'"{name}":[\n{lines}\n]')
+    fresh = path.with_suffix(".new")
+    fresh.write_text(f'{{"version":{summary.version},\n' + ",\n".join(fields) + "\n}\n")
+    fresh.replace(path)
+
+
+def wrong(run: dict[str, Any]) -> list[str]:
+    """Return a sentence for each thing in a trial that must not be; empty when all is well."""
+    where = f"{run['started']} (seed {run['seed']})"
+    found = [f"{where}: {run['error']}"] if run["error"] else []
+    found += [f"{where}: {count} {damage}" for damage, count in run["damage"].items() if count]
+    found += [f"{where}: {problem}" for problem in run["problems"]]
+    if run["soak"] and run["false_failovers"]:
+        found.append(f"{where}: {run['false_failovers']} false failovers in the soak")
+    return found
+
+
+def _trial(run: dict[str, Any]) -> Trials:
+    return Trials(
+        model=run["model"],
+        trials=1,
+        rows_out=run["rows_out"],
+        acknowledged=run["acknowledged"],
+        damage=+Counter(run["damage"]),
+    )
+
+
+def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
+    successor, in_sync = strike["successor_ms"], strike["in_sync_s"]
+    return Figures(
+        fault=strike["name"],
+        model=run["model"],
+        rate=run["rate"],
+        judged=not run["error"],
+        takeovers=strike["takeovers"],
+        false_failovers=strike["false_failovers"],
+        damage=+Counter(strike["damage"]),
+        later_ms=round(strike["later_ms"]),
+        gaps_ms=[round(strike["gap_ms"])],
+        successors_ms=[] if successor is None else [round(successor)],
+        in_sync_s=[] if in_sync is None else [round(in_sync, 1)],
+    )
+
+
+def _add(parts: list[_Part], new: _Part, *names: str) -> None:
+    """Add to the part that agrees in those fields, or as a part of its own."""
+    for part in parts:
+        if all(getattr(part, name) == getattr(new, name) for name in names):
+            part.add(new)
+            return
+    parts.append(new)

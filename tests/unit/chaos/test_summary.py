@@ -1,0 +1,90 @@
+"""The committed summary: it adds up as the raw trials do, and stays small."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from chaos import report, summary
+from chaos.campaign import Outcome, Plan
+from chaos.report import Source
+from chaos.verdict import Strike, Verdict
+
+ROOT = Path(__file__).parents[3]
+FAULTS = ("engine", "standby", "switchover")
+
+
+def run(number: int, **changes: Any) -> dict[str, Any]:
+    """Return a trial of five strikes with figures of chance."""
+    chance = Random(number)
+    strikes = []
+    for _ in range(5):
+        strike = Strike(chance.choice(FAULTS), "any", "engine-0", "", 0, 10, 5, 20, 1)
+        strike.gap_ms, strike.later_ms = chance.uniform(50, 900), chance.uniform(0, 900)
+        strike.ended = 10 + chance.uniform(0.2, 30)
+        strike.successor_ms = chance.choice([None, chance.uniform(50, 900)])
+        strikes.append(strike)
+    outcome = Outcome(strikes, Verdict(rows_out=100, acknowledged=10), **changes)
+    plan = Plan(FAULTS, 5, chance.choice([10, 200]), chance.choice(["ha", "two"]), number)
+    return report.run_of(plan, Source("make chaos", f"c{number}", "now"), outcome)
+
+
+def ordered(whole: summary.Summary) -> Any:
+    told = whole.model_dump()
+    for part in ("trials", "soaks", "figures"):
+        told[part].sort(key=lambda each: str(sorted((k, str(v)) for k, v in each.items())))
+    return told
+
+
+def test_summaries_add_up_as_raw_trials_do(tmp_path: Path) -> None:
+    """Each campaign finds what the ones before have left, and no strike of theirs."""
+    runs = [run(number) for number in range(20)]
+    path = tmp_path / "docs" / "summary.json"
+    for start in range(0, 20, 4):
+        kept = summary.load(path)
+        for each in runs[start : start + 4]:
+            kept.add(each)
+        summary.save(path, kept)
+    assert ordered(summary.load(path)) == ordered(summary.of(runs))
+    assert report.rows(summary.load(path)) == report.rows(summary.of(runs))
+    assert report.markdown(summary.load(path)) == report.markdown(summary.of(runs))
+
+
+def test_percentiles_are_those_of_all_strikes() -> None:
+    runs = [run(number) for number in range(20)]
+    gaps = sorted(each["gap_ms"] for one in runs for each in one["strikes"])
+    together = report.rows(summary.of(runs))[-1]
+    expected = [report.percentile(gaps, share) for share in (0.5, 0.99, 1)]
+    assert together[5:8] == [f"{value:.0f}" for value in expected]
+
+
+def test_what_is_wrong_stays_wrong(tmp_path: Path) -> None:
+    damaged = run(1, soak_minutes=2.0, false_failovers=1)
+    damaged["damage"] = dict(Counter(lost=2))
+    path = tmp_path / "summary.json"
+    summary.save(path, summary.of([damaged, run(2)]))
+    kept = summary.load(path)
+    assert kept.wrong == [
+        "now (seed 1): 2 lost",
+        "now (seed 1): 1 false failovers in the soak",
+    ]
+    assert {line[0]: line[13] for line in report.rows(kept)}["together"] == "2"
+
+
+def test_another_version_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps({"version": 99}))
+    with pytest.raises(SystemExit, match=r"summary\.json is not a summary of this version"):
+        summary.load(path)
+
+
+def test_the_committed_summary_is_small_and_its_table_is_fresh() -> None:
+    """`make chaos CHAOS="--docs --show"` writes table and picture anew."""
+    folder = ROOT / "docs" / "chaos"
+    kept = summary.load(folder / "summary.json")
+    assert (folder / "results.md").read_text() == report.markdown(kept)
+    texts = [path for path in folder.iterdir() if path.suffix != ".png"]
+    assert sum(path.stat().st_size for path in texts) < 100_000
