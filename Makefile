@@ -34,7 +34,7 @@ lint: venv ## check style, formatting, types and layers
 	@echo "ruff check";         $(PYTHON) -m ruff check .
 	@echo "ruff format";        $(PYTHON) -m ruff format --check .
 	@echo "mypy";               $(PYTHON) -m mypy $(SOURCES)
-	@echo "lint-imports";       .venv/bin/lint-imports
+	@echo "lint-imports";       PYTHONPATH=engine:operator:tests:. .venv/bin/lint-imports
 
 test: lint cluster demo-clean images jars ## everything: lint, then unit, component and cluster tests; ends the demo
 	@$(PYTEST) tests/unit tests/component tests/cluster

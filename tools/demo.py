@@ -271,7 +271,7 @@ def kill(name: str, how: Callable[[str], float]) -> None:
             and rows_written() > before
         )
 
-    wait("another engine leads, and all are in step again", recovered, 240)
+    wait("another engine leads, and all are in sync again", recovered, 240)
     line(f"active: {status().get('active')} (before: {active})")
 
 

@@ -110,7 +110,7 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
 
 @contextmanager
 def _errors(trial: Trial, outcome: Outcome, say: Say) -> Iterator[None]:
-    """What took too long, or broke, ends the trial but not its verdict."""
+    """Let what took too long, or broke, end the trial but not its verdict."""
     try:
         yield
     except (AssertionError, RuntimeError, LookupError) as error:

@@ -98,7 +98,7 @@ class End(asyncio.Protocol):
         self.other: End | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """A client came, or the server answered."""
+        """Note that a client came, or the server answered."""
         self.transport = transport
         transport.set_write_buffer_limits(_HIGH_WATER)
         self._cables.ends[self._name].add(self)
@@ -142,12 +142,12 @@ class End(asyncio.Protocol):
             self.other.transport.write(data)
 
     def pause_writing(self) -> None:
-        """This side is slow: the other must wait."""
+        """Let the other side wait: this one is slow."""
         if self.other is not None:
             self.other.let(False)
 
     def resume_writing(self) -> None:
-        """This side has room again."""
+        """Let the other side go on: this one has room again."""
         if self.other is not None:
             self.other.let(self._name not in self._cables.cut)
 

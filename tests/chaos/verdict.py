@@ -96,7 +96,7 @@ def gap(arrivals: Sequence[Arrival], start: float, end: float) -> float:
 
 
 def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> Verdict:
-    """Judge a finished trial; fills gaps and damage of its strikes in."""
+    """Judge a finished trial; fill in the gaps and the damage of its strikes."""
     order = [each.value for each in read_all(trial.site.kafka.bootstrap, trial.plan.order_log)]
     epochs = _Epochs(order)
     for strike in strikes:
@@ -117,7 +117,7 @@ def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]
 def _topics(
     trial: Trial, arrivals: Sequence[Arrival], order: Sequence[str], result: Verdict
 ) -> None:
-    """The topics hold what the reader saw, and what the order log stands for."""
+    """Check that the topics hold what the reader saw, and what the order log stands for."""
     names = [*trial.plan.outputs.values(), trial.plan.dead_letters]
     written = {name: read_written(trial.site.kafka.bootstrap, name) for name in names}
     batches = check_batches(order, written)
@@ -138,7 +138,7 @@ def _values(
     blame: "_Blame",
     result: Verdict,
 ) -> None:
-    """Every output is what the input topic says that it must be, computed by the checker."""
+    """Check that every output is what the checker computes from the input topic."""
     bootstrap, plan = trial.site.kafka.bootstrap, trial.plan
     [(source, input_topic)], [(target, _)] = plan.inputs.items(), plan.outputs.items()
     evidence = Evidence(

@@ -1,9 +1,12 @@
 """What Docker can pull is used; what it cannot pull is built here, and one line says so."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tools import ROOT
 from tools.offline_cluster import base, clients, command, debian, docker, golang, node
 
 
@@ -119,3 +122,9 @@ def test_programs_of_the_cluster_are_not_the_machines_own(
     assert clients.own("helm") == tmp_path / "usr" / "helm"
     monkeypatch.setenv("PATH", str(clients.binaries()))
     assert clients.own("helm") is None
+
+
+def test_a_bare_python_is_enough() -> None:
+    """bootstrap.sh runs it before there is a virtual environment: no package may be needed."""
+    names = "tools.venv, tools.offline_cluster.__main__"
+    subprocess.run([sys.executable, "-S", "-c", f"import {names}"], cwd=ROOT, check=True)
