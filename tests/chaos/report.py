@@ -136,7 +136,7 @@ def table(summary: Summary) -> Table:
 
 
 def markdown(summary: Summary) -> str:
-    """Return the table and how it was made, for docs/."""
+    """Return the page of docs/: the table and how it was made."""
     headings = [*HEADINGS, *DAMAGES]
     lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows(summary)]
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -144,7 +144,7 @@ def markdown(summary: Summary) -> str:
     outputs = sum(each.rows_out for each in summary.trials)
     acknowledged = sum(each.acknowledged for each in summary.trials)
     return (
-        f"{text}\n{trials} trials, {outputs} outputs, {acknowledged} acknowledged commits, "
+        f"# Results of the fault campaign\n\n{text}\n{trials} trials, {outputs} outputs, {acknowledged} acknowledged commits, "
         "made by\n\n" + "".join(f"    {command}\n" for command in summary.made_by)
     )
 

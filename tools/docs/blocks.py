@@ -9,7 +9,6 @@ The text around them is written by hand. A test fails when a block is not what t
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +20,7 @@ from tools.docs.layers import layers, rules
 BLOCKS: Final[dict[str, Callable[[], str]]] = {
     **TABLES,
     "cli": cli,
-    "engine layers": partial(layers, "engine layers"),
-    "operator layers": partial(layers, "operator layers"),
+    "layers": layers,
     "import rules": rules,
 }
 _BLOCK: Final = re.compile(r"<!-- begin ([a-z ]+)\b[^>]*-->\n.*?<!-- end \1 -->", re.DOTALL)

@@ -8,9 +8,18 @@ from tools import ROOT
 _PROJECT: Final = ROOT / "pyproject.toml"
 
 
-def layers(name: str) -> str:
-    """Return the layers of the contract `name`, from the top to the ground, as a list."""
-    return "".join(f"{number}. {_packages(one)}\n" for number, one in enumerate(_layers(name), 1))
+def layers() -> str:
+    """Return the layers of each contract that has some, from the top to the ground."""
+    found = (one for one in _contracts() if one["type"] == "layers")
+    return "\n".join(f"**{_capital(one['name'])}:**\n\n{_numbered(one['layers'])}" for one in found)
+
+
+def _numbered(layers: list[str]) -> str:
+    return "".join(f"{number}. {_packages(one)}\n" for number, one in enumerate(layers, 1))
+
+
+def _capital(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}"
 
 
 def rules() -> str:
@@ -19,8 +28,7 @@ def rules() -> str:
 
 
 def _rule(contract: dict[str, Any]) -> str:
-    name = str(contract["name"])
-    head = f"{name[0].upper()}{name[1:]}"
+    head = _capital(contract["name"])
     if contract["type"] == "independence":
         return f"{head}: {_list(contract['modules'])} must not import one another."
     sources, targets = contract["source_modules"], contract["forbidden_modules"]
@@ -31,11 +39,6 @@ def _contracts() -> list[dict[str, Any]]:
     text = _PROJECT.read_text(encoding="utf-8")
     contracts: list[dict[str, Any]] = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
     return contracts
-
-
-def _layers(name: str) -> list[str]:
-    found = next(one for one in _contracts() if one["name"] == name)
-    return list(found["layers"])
 
 
 def _packages(layer: str) -> str:

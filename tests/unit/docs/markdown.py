@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
+PARTS = ROOT / "docs" / "models.d"
+"""Parts of the pages about models, as those in engine/espha/windows; the pages have the links."""
 _FENCE = re.compile(r"^ *```")
 _HEADING = re.compile(r"^#{1,6} (.+)$")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -13,10 +15,10 @@ _ABROAD = re.compile(r"^(https?:|mailto:)")
 
 
 def pages() -> list[Path]:
-    """Return all Markdown files that are part of the repository."""
-    roots = [path for path in ROOT.glob("*.md") if path.is_file()]
-    folders = ("docs", "engine", "operator", "charts", "images", "tools", "tests")
-    return sorted([*roots, *(path for name in folders for path in (ROOT / name).rglob("*.md"))])
+    """Return all Markdown files of the repository, but for parts of which others are made."""
+    folders = ("docs", "operator", "charts", "images", "tools", "tests")
+    below = (path for folder in folders for path in (ROOT / folder).rglob("*.md"))
+    return sorted(path for path in (*ROOT.glob("*.md"), *below) if PARTS not in path.parents)
 
 
 def name(page: Path) -> str:
