@@ -144,8 +144,9 @@ def markdown(summary: Summary) -> str:
     outputs = sum(each.rows_out for each in summary.trials)
     acknowledged = sum(each.acknowledged for each in summary.trials)
     return (
-        f"# Results of the fault campaign\n\n{text}\n{trials} trials, {outputs} outputs, {acknowledged} acknowledged commits, "
-        "made by\n\n" + "".join(f"    {command}\n" for command in summary.made_by)
+        f"# Results of the fault campaign\n\n{text}\n"
+        f"{trials} trials, {outputs} outputs, {acknowledged} acknowledged commits, made by\n\n"
+        + "".join(f"    {command}\n" for command in summary.made_by)
     )
 
 
