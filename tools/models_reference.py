@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from espha.connectors.timers import TIMER_PROPERTIES
-from espha.languages.eel.calls import SPECIAL
-from espha.languages.eel.functions import CASTS, FUNCTIONS, REFUSED
-from espha.languages.functional import FUNCTIONS as FUNCTIONAL
-from espha.model.xml import IGNORED
-from espha.records.layout import (
+from espha.connectors.files import (
     KAFKA_SOURCE_PROPERTIES,
     KAFKA_TARGET_PROPERTIES,
     SOURCE_PROPERTIES,
     TARGET_PROPERTIES,
 )
+from espha.connectors.timers import TIMER_PROPERTIES
+from espha.languages.eel.calls import SPECIAL
+from espha.languages.eel.functions import CASTS, FUNCTIONS, REFUSED
+from espha.languages.functional import FUNCTIONS as FUNCTIONAL
+from espha.model.xml import IGNORED
 from espha.windows.aggregate.functions import FUNCTIONS as AGGREGATES
 from espha.windows.shared.spec import COMMON_ATTRIBUTES, COMMON_ELEMENTS, WindowType
 from espha.windows.types import WINDOWS

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from espha.offline.command import RunWish, run
+from espha.offline.command import RunOptions, run
 
 MODELS = Path(__file__).parents[1] / "unit/offline/models"
 
@@ -53,10 +53,10 @@ class Place:
         """Return the lines of a file."""
         return (self.folder / name).read_text(encoding="utf-8").splitlines()
 
-    def run(self, *, clock: FakeClock | None = None, **wish: Any) -> int:
+    def run(self, *, clock: FakeClock | None = None, **options: Any) -> int:
         """Run the model; what it says is in `said`."""
         console = Console(width=200, force_terminal=False, record=True, file=io.StringIO())
-        wish = {"model": self.model, **wish}
-        code = run(RunWish(**wish), console, clock or FakeClock())
+        options = {"model": self.model, **options}
+        code = run(RunOptions(**options), console, clock or FakeClock())
         self.said = console.export_text()
         return code

@@ -8,13 +8,7 @@ from typing import Final, Literal, cast
 from lxml import etree
 
 from espha.connectors.commands import adapter_properties
-from espha.connectors.timers import TIMER_PROPERTIES, timer
-from espha.model.problems import Findings, line_of
-from espha.model.project import Connector, ConnectorGroup, ConnectorState
-from espha.model.tokens import TOKEN
-from espha.model.xml import attributes, children, properties
-from espha.records.layout import (
-    FORMATS,
+from espha.connectors.files import (
     SOURCE_PROPERTIES,
     TARGET_PROPERTIES,
     file_source,
@@ -22,6 +16,12 @@ from espha.records.layout import (
     layout_of,
     precision_of,
 )
+from espha.connectors.timers import TIMER_PROPERTIES, timer
+from espha.model.problems import Findings, line_of
+from espha.model.project import Connector, ConnectorGroup, ConnectorState
+from espha.model.tokens import TOKEN
+from espha.model.xml import attributes, children, properties
+from espha.records.layout import FORMATS
 
 TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 """What Kafka takes as the name of a topic."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from rich.console import Console
 
+from espha.connectors.files import FileSource, FileTarget
 from espha.model import ModelError, Project
 from espha.offline.clock import Clock, SystemClock
 from espha.offline.connectors import Connectors
@@ -31,7 +32,6 @@ from espha.offline.senders import Sender
 from espha.offline.sinks import FileSink, MessageSink, Sink
 from espha.offline.spark import SparkEngine, why_no_spark
 from espha.reader import read_project
-from espha.records.layout import FileSource, FileTarget
 
 DONE: Final = 0
 TROUBLE: Final = 1
@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class RunWish:
+class RunOptions:
     """What a user asks of `espha run`.
 
     Attributes:
@@ -151,37 +151,37 @@ def graph(model: Path, settings: Sequence[str], output: Path | None, err: Say) -
     return DONE
 
 
-def run(wish: RunWish, console: Console, clock: Clock | None = None) -> int:
-    """Run a model on files; see `RunWish`.
+def run(options: RunOptions, console: Console, clock: Clock | None = None) -> int:
+    """Run a model on files; see `RunOptions`.
 
     Args:
-        wish: what to do.
+        options: what to do.
         console: where messages go.
         clock: tells the time; the machine's by default.
     """
     report = Report(console)
     try:
-        project = load(wish.model, wish.settings, report.say)
+        project = load(options.model, options.settings, report.say)
         if project is None:
             return REFUSED
-        inputs = [read_input(text, project) for text in wish.inputs]
-        traces = [read_trace(text, project) for text in wish.traces]
+        inputs = [read_input(text, project) for text in options.inputs]
+        traces = [read_trace(text, project) for text in options.traces]
         _check_files(traces)
         with contextlib.ExitStack() as opened:
             feeds = _open_inputs(inputs, project, opened)
             sinks: list[Sink] = [*_open_traces(traces, project, opened)]
-            if wish.connectors:
+            if options.connectors:
                 sinks += _messages(project, report.say)
-            connectors = Connectors(project, wish.model.absolute().parent)
-            engine, name = _engine(wish, project, sinks, report)
+            connectors = Connectors(project, options.model.absolute().parent)
+            engine, name = _engine(options, project, sinks, report)
             runner = Runner(
                 project,
                 engine,
                 clock or SystemClock(),
-                connectors=connectors if wish.connectors else None,
+                connectors=connectors if options.connectors else None,
                 inputs=feeds,
                 traces=sinks,
-                idle_ms=None if wish.idle_s is None else int(wish.idle_s * 1000),
+                idle_ms=None if options.idle_s is None else int(options.idle_s * 1000),
                 report=report.refusal,
                 progress=report.progress,
             )
@@ -208,31 +208,31 @@ def _run(runner: Runner, report: Report) -> int:
 
 
 def _engine(
-    wish: RunWish, project: Project, traced: Sequence[Sink], report: Report
+    options: RunOptions, project: Project, traced: Sequence[Sink], report: Report
 ) -> tuple[Engine, str]:
     """Start what runs the model; return it and its name."""
-    if wish.engine not in {"", "spark", "kernel"}:
-        raise UsageError(f"--engine {wish.engine!r}: there are spark and kernel")
-    if wish.engine == "kernel":
+    if options.engine not in {"", "spark", "kernel"}:
+        raise UsageError(f"--engine {options.engine!r}: there are spark and kernel")
+    if options.engine == "kernel":
         return KernelEngine(project), "the kernel"
     jars = Path(os.environ.get("ESPHA_JARS", "/opt/espha/jars"))
     lacking = why_no_spark(jars)
     if lacking:
-        if wish.engine == "spark":
+        if options.engine == "spark":
             raise UsageError(f"--engine spark: {lacking}")
         return KernelEngine(project), f"the kernel alone ({lacking})"
     report.say("starting Spark; --engine kernel starts at once and gives the same")
     written = {sink.window for sink in traced}
-    if wish.connectors:
+    if options.connectors:
         written |= {
             path
             for path, window in project.windows.items()
             if any(connector.type == "sub" for connector in window.connectors)
         }
     published = [path for path in project.windows if path in written]
-    tokens = {**home_tokens(wish.model), **read_settings(wish.settings)}
+    tokens = {**home_tokens(options.model), **read_settings(options.settings)}
     try:
-        return SparkEngine(wish.model.read_bytes(), tokens, published, jars), "Spark"
+        return SparkEngine(options.model.read_bytes(), tokens, published, jars), "Spark"
     except RuntimeError as error:
         raise UsageError(f"Spark does not start: {error}; --engine kernel needs none") from error
 

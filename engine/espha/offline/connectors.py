@@ -6,13 +6,14 @@ from pathlib import Path
 
 from espha.connectors.commands import adapter_properties
 from espha.connectors.connectors import open_tokens
+from espha.connectors.files import file_source, file_target
 from espha.connectors.timers import timer
 from espha.model import Connector, Project, Window
 from espha.model.events import Event, Value
 from espha.model.project import ConnectorGroup, ConnectorState
 from espha.offline.feeds import Feed, FileFeed, TimerFeed
 from espha.offline.sinks import FileSink, Sink
-from espha.records.layout import FORMATS, file_source, file_target
+from espha.records.layout import FORMATS
 
 
 class NotRun(Exception):  # noqa: N818 - it names a state

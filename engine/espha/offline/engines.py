@@ -7,7 +7,7 @@ from typing import Protocol
 from espha.kernel import Kernel
 from espha.model import Project
 from espha.model.events import BadRecord, Event
-from espha.offline.intake import Arrival
+from espha.offline.arrivals import Arrival
 
 Outputs = list[tuple[str, Event]]
 

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Protocol
 
+from espha.connectors.files import FileSource
 from espha.connectors.timers import Timer
 from espha.model import Field, Window
 from espha.model.events import BadRecord, Event, Value
-from espha.offline.intake import Arrival, event_reader
-from espha.records.layout import FileSource
+from espha.offline.arrivals import Arrival
 from espha.records.rows import Raw, RowFile
+from espha.records.text import event_reader
 from espha.windows.source.spec import SourceWindow
 
 
@@ -111,8 +112,10 @@ class FileFeed:
         return False
 
     def _arrival(self, row: Raw) -> Arrival:
+        if row.reason:
+            return Arrival(self.window, self._shown, row.line, None, row.reason)
         try:
-            event = self._read(row)
+            event = self._read(row.content)
         except BadRecord as refusal:
             return Arrival(self.window, self._shown, row.line, None, refusal.reason)
         return Arrival(self.window, self._shown, row.line, event)

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from espha.model import Project
-from espha.records.layout import Layout, delimiter
+from espha.records.layout import Layout, read_delimiter
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _LARGEST = 1_000_000_000
@@ -58,7 +59,7 @@ def read_input(text: str, project: Project) -> InputOption:
     """
     window, rest = _window_and_rest(text, "--input", project)
     if project.windows[window].type != "source":
-        raise UsageError(f"--input {text!r}: {window} is no source window")
+        raise UsageError(f"--input {text!r}: {window} is not a source window")
     file, *words = rest.split(",")
     default = "json" if file.lower().endswith((".json", ".jsonl")) else "csv"
     option = InputOption(window, Path(file), Layout(format=default))
@@ -116,10 +117,17 @@ def _joined(words: Iterable[str]) -> list[str]:
     return result
 
 
-_OPTIONS = (
-    "header", "noopcode", "noflags", "noautogenfield", "upsert", "dateformat", "delimiter",
-    "block", "json", "csv",
-)  # fmt: skip
+_SWITCHES: Final[dict[str, dict[str, object]]] = {
+    "noopcode": {"opcode": False, "flags": False},
+    "noflags": {"flags": False},
+    "noautogenfield": {"autogen_field": False},
+    "upsert": {"upsert": True},
+    "json": {"format": "json"},
+    "csv": {"format": "csv"},
+}
+"""Words without a value, and what they say of the layout."""
+
+_OPTIONS = ("header", *_SWITCHES, "dateformat", "delimiter", "block")
 
 
 def _with(option: InputOption, word: str, text: str) -> InputOption:
@@ -127,31 +135,19 @@ def _with(option: InputOption, word: str, text: str) -> InputOption:
     name = name.strip().lower()
     layout = option.layout
     if name not in _OPTIONS:
-        raise UsageError(f"--input {text!r}: {word!r} is no option; there are {_listed()}")
+        raise UsageError(f"--input {text!r}: {word!r} is not one of the options: {_listed()}")
     if name == "block":
         return replace(option, block=_number(value, 1, f"--input {text!r}: block"))
     if name == "header":
         lines = _number(value, 0, f"--input {text!r}: header") if equals else 1
-        return replace(option, layout=_changed(layout, header=lines))
+        return replace(option, layout=_changed(layout, header_lines=lines))
     if name == "dateformat":
         return replace(option, layout=_changed(layout, date_format=value))
     if name == "delimiter":
         return replace(option, layout=_changed(layout, delimiter=_delimiter(value, text)))
     if equals:
         raise UsageError(f"--input {text!r}: {name} has no value")
-    return replace(option, layout=_switched(layout, name))
-
-
-def _switched(layout: Layout, name: str) -> Layout:
-    if name == "noopcode":
-        return _changed(layout, opcode=False, flags=False)
-    if name == "noflags":
-        return _changed(layout, flags=False)
-    if name == "noautogenfield":
-        return _changed(layout, autogen_field=False)
-    if name == "upsert":
-        return _changed(layout, upsert=True)
-    return _changed(layout, format=name)
+    return replace(option, layout=_changed(layout, **_SWITCHES[name]))
 
 
 def _changed(layout: Layout, **changes: object) -> Layout:
@@ -160,7 +156,7 @@ def _changed(layout: Layout, **changes: object) -> Layout:
 
 def _delimiter(value: str, text: str) -> str:
     try:
-        return delimiter(value)
+        return read_delimiter(value)
     except ValueError as error:
         raise UsageError(f"--input {text!r}: {error}") from None
 

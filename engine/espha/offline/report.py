@@ -9,7 +9,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from espha.model import Project
-from espha.offline.intake import Arrival
+from espha.offline.arrivals import Arrival
 from espha.offline.runner import Runner, Tally
 
 SHOWN = 10

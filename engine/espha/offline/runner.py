@@ -7,11 +7,11 @@ from functools import partial
 
 from espha.model import Project
 from espha.model.events import Event
+from espha.offline.arrivals import Arrival
 from espha.offline.clock import Clock
 from espha.offline.connectors import Connectors, Started
 from espha.offline.engines import Engine, Outcome, Outputs
 from espha.offline.feeds import Feed
-from espha.offline.intake import Arrival
 from espha.offline.sinks import Sink
 
 BATCH = 10_000

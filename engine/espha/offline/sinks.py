@@ -1,16 +1,14 @@
 """Where the events that leave a window go: to files, and into messages."""
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from espha.connectors.files import FileTarget
 from espha.model import Window
 from espha.model.events import Event, Value
-from espha.model.types import DOUBLES, formatter
 from espha.offline.senders import Sender, SendError
-from espha.records.layout import FileTarget
-from espha.records.text import line_formatter
+from espha.records.text import event_writer
 
 
 class Sink(Protocol):
@@ -59,7 +57,7 @@ class FileSink:
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
         self._file = path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n")
-        self._line = _line(window, target)
+        self._line = event_writer(window.fields, target)
         self._target = target
         self._key = [place for place, field in enumerate(window.fields) if field.key]
         # Only a window with an index makes update blocks.
@@ -100,30 +98,6 @@ class FileSink:
         names = [field.name for field in window.fields]
         columns = ["opcode", "flags", *names] if self._target.header == "full" else names
         self._file.write(",".join(columns) + "\n")
-
-
-def _line(window: Window, target: FileTarget) -> Callable[[Event], str]:
-    if target.format == "csv":
-        return line_formatter(window.fields, target.date_format, target.precision)
-    writers: list[tuple[str, Callable[[Any], Any]]] = [
-        (field.name, _json_value(field.type, target)) for field in window.fields
-    ]
-
-    def line(event: Event) -> str:
-        content: dict[str, Any] = {"opcode": event.opcode, "flags": event.flags}
-        for (name, write), value in zip(writers, event.values, strict=True):
-            content[name] = None if value is None else write(value)
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-
-    return line
-
-
-def _json_value(type_: str, target: FileTarget) -> Callable[[Any], Any]:
-    if type_ in DOUBLES:
-        return lambda value: round(value, target.precision)
-    if type_ == "blob" or (target.date_format and type_ in {"date", "stamp"}):
-        return formatter(type_, target.date_format)
-    return lambda value: value
 
 
 class MessageSink:

@@ -8,19 +8,18 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from espha.model import Field, Project
 from espha.model.events import Event
-from espha.model.types import ARRAYS, DOUBLES, formatter
-from espha.offline.deployed import DEAD_LETTERS, deployed_copy, plan_of
+from espha.offline.arrivals import Arrival
 from espha.offline.engines import Outcome
-from espha.offline.intake import Arrival
+from espha.offline.spark_model import DEAD_LETTERS, plan_of, spark_model
 from espha.reader import read_project
-from espha.records.text import decoder, quoted, split
+from espha.records.text import decoder, line_formatter, split
 
 if TYPE_CHECKING:
-    from espha.pipeline.job import BatchJob, Input, Output
+    from espha.pipeline.job import Input, Output
 
 _LOOK_AGAIN_MS: Final = 250
 
@@ -65,16 +64,17 @@ class SparkEngine:
             published: "query/window" of the windows whose events are wanted.
             jars: the directory with the engine's own jar.
         """
-        from espha.pipeline.job import Batch
+        from espha.pipeline.job import Batch, BatchJob
         from espha.pipeline.session import open_session
 
         self.shown = published
-        text = deployed_copy(xml, tokens, published)
+        text = spark_model(xml, tokens, published)
         self._project: Project = read_project(text)
         sources = [path for path, one in self._project.windows.items() if one.type == "source"]
         with _stderr_in_a_file():
             self._session = open_session("local[1]", jars)
-        self._job = _exact_job()(self._session, text, self._project, plan_of(sources, published))
+        plan = plan_of(sources, published)
+        self._job = BatchJob(self._session, text, self._project, plan, exact=True)
         self._batch = Batch
         self._sequence = 0
         windows = self._project.windows
@@ -154,41 +154,7 @@ def _stderr_in_a_file() -> Iterator[None]:
             os.close(kept)
 
 
-def _exact_job() -> "type[BatchJob]":
-    """Return the batch job with another encoding: doubles come out with all their digits."""
-    from pyspark.sql import Column
-    from pyspark.sql import functions as sf
-
-    from espha.pipeline.job import BatchJob
-    from espha.records import catalyst as codec
-
-    class ExactJob(BatchJob):
-        def _text_column(self) -> list[Column]:
-            text = sf.col("text")
-            for index, window in enumerate(self._outputs):
-                encoded = codec.encode(window, sf.col(f"w{index}"), exact=True)
-                text = sf.when(sf.col("kind") == index, encoded).otherwise(text)
-            return [sf.col("row"), sf.col("ordinal"), sf.col("kind"), text.alias("text")]
-
-    return ExactJob
-
-
 def _record_writer(fields: Sequence[Field]) -> Callable[[Event], bytes]:
     """Return the function that writes an event as the record that a deployment would get."""
-    writers: list[Callable[[Any], str]] = [_exact(field.type) for field in fields]
-
-    def write(event: Event) -> bytes:
-        opcode, flags, values = event
-        cells = [quoted(one(value)) for one, value in zip(writers, values, strict=True)]
-        return ",".join([opcode, flags, *cells]).encode("utf-8", "surrogateescape")
-
-    return write
-
-
-def _exact(type_: str) -> Callable[[Any], str]:
-    if type_ in DOUBLES:
-        return lambda value: "" if value is None else repr(value)
-    if type_ in ARRAYS:
-        one = _exact(ARRAYS[type_])
-        return lambda value: "" if value is None else f"[{';'.join(map(one, value))}]"
-    return formatter(type_)
+    write = line_formatter(fields, precision=None)
+    return lambda event: write(event).encode("utf-8", "surrogateescape")

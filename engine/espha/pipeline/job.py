@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from espha.connectors.files import record_layout, record_style
 from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.pipeline import worker
@@ -72,7 +73,24 @@ class Result(NamedTuple):
 class BatchJob:
     """Runs batches of one model on one Spark session."""
 
-    def __init__(self, session: SparkSession, xml: str, project: Project, plan: TopicPlan) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        xml: str,
+        project: Project,
+        plan: TopicPlan,
+        *,
+        exact: bool = False,
+    ) -> None:
+        """Start the job's query.
+
+        Args:
+            session: a session for `espha.pipeline.stream.Stream`.
+            xml: the model, which workers read again.
+            project: the same, read.
+            plan: the topics.
+            exact: write doubles with all the digits that they need.
+        """
         self._plan = plan
         self._sources = [project.windows[path] for path in plan.inputs]
         self._outputs = [project.windows[path] for path in plan.outputs]
@@ -80,10 +98,12 @@ class BatchJob:
         self._model = worker.WorkerModel(
             xml=xml,
             sources=tuple(plan.inputs),
-            layouts=tuple(codec.layout(window) for window in self._sources),
+            layouts=tuple(record_layout(window) for window in self._sources),
             outputs=tuple(plan.outputs),
         )
-        self._stream = Stream(session, f"{self._model} {plan}", self._query)
+        changes = {"precision": None} if exact else {}
+        self._styles = [record_style(one).model_copy(update=changes) for one in self._outputs]
+        self._stream = Stream(session, f"{self._model} {plan} {exact}", self._query)
 
     def run(self, batches: list[Batch]) -> list[Result]:
         """Run batches one after the other; return their results in the same order.
@@ -172,17 +192,17 @@ class BatchJob:
         last = sf.col("row").cast("bigint").alias("last")
         parsed, dated = [], []
         for index, window in enumerate(self._sources):
-            name = f"s{index}"
-            text = codec.parse(window, sf.col("value"))
+            name, layout = f"s{index}", self._model.layouts[index]
+            text = codec.parse(window, layout, sf.col("value"))
             parsed.append(sf.when(sf.col("source") == index, text).alias(name))
-            dates = codec.read_dates(window, sf.col(name), sf.col("value"))
+            dates = codec.read_dates(window, layout, sf.col(name), sf.col("value"))
             dated.append(sf.when(sf.col("source") == index, dates).alias(name))
         return [*kept, *parsed], [*kept, *dated, last]
 
     def _text_column(self) -> list[Column]:
         text = sf.col("text")
         for index, window in enumerate(self._outputs):
-            encoded = codec.encode(window, sf.col(f"w{index}"))
+            encoded = codec.encode(window.fields, self._styles[index], sf.col(f"w{index}"))
             text = sf.when(sf.col("kind") == index, encoded).otherwise(text)
         return [sf.col("row"), sf.col("ordinal"), sf.col("kind"), text.alias("text")]
 

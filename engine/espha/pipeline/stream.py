@@ -24,9 +24,9 @@ OPEN, END, PAD, TAKE, PART, PUT = -1, -2, -3, -4, -5, -6
 """`source` of rows that are no input records: they open a batch, end a call, fill a page, ask for
 the state, bring a part of a state, and make these parts the state."""
 
-OPENED, REFUSED, ENDED, STATE = -1, -2, -3, -4
+OPENED, REFUSED, LAST, STATE = -1, -2, -3, -4
 """`kind` of rows that are no outputs: the answer to an opening row, a refused record, the end of
-the answer to a call, a part of the state."""
+the answer to a call (`BatchStream.LAST`), a part of the state."""
 
 _SOURCE = "dev.espha.BatchSource"
 _ROW = struct.Struct(">iii")
@@ -114,5 +114,5 @@ def _answers(answer: bytes) -> Iterator[Answered]:
         at += _ANSWER.size
         text = None if length < 0 else answer[at : at + length].decode()
         at += max(length, 0)
-        if kind != ENDED:
+        if kind != LAST:
             yield Answered(row, ordinal, kind, text)

@@ -21,11 +21,10 @@ import pyarrow as pa
 from espha.kernel import Kernel
 from espha.model import Project
 from espha.model.events import BadRecord, Event
-from espha.pipeline.stream import END, ENDED, OPEN, OPENED, PAD, PART, PUT, REFUSED, STATE, TAKE
+from espha.pipeline.stream import END, LAST, OPEN, OPENED, PAD, PART, PUT, REFUSED, STATE, TAKE
 from espha.reader import read_project
-from espha.records.columns import csv_reader, defaults, json_reader
 from espha.records.layout import Layout
-from espha.records.text import read_flags, read_opcode, split
+from espha.records.text import read_flags, read_opcode, record_reader
 from espha.recovery.plain import NotPlainError, dumps, loads
 
 PART_BYTES = 3 << 20
@@ -163,7 +162,7 @@ class _Worker:
         if mark == OPEN:
             self._open(row, json.loads(value))
         elif mark == END:
-            self._out.add(row, 0, ENDED)
+            self._out.add(row, 0, LAST)
         elif mark == TAKE and value:
             self._give_part(row, int(value))
         elif mark == TAKE:
@@ -250,7 +249,7 @@ class _Worker:
         # A CSV line without any cell decodes to nulls; a JSON object may leave the opcode out.
         if bad is not None or (opcode is None and layout.format == "csv"):
             return self._reread(source, value)
-        default_opcode, default_flags = defaults(layout)
+        default_opcode, default_flags = layout.defaults()
         opcode, flags = read_opcode(opcode or default_opcode), read_flags(flags or default_flags)
         return Event(opcode, flags, tuple(fields))
 
@@ -260,22 +259,10 @@ class _Worker:
         Raises:
             BadRecord: it is none.
         """
-        layout = self._model.layouts[source]
         if self._project is None:
             raise RuntimeError("a record came outside of a batch")
         window = self._project.windows[self._model.sources[source]]
-        if layout.strip_nulls:
-            value = value.replace("\0", "")
-        if layout.format == "csv":
-            cells = split(value.rstrip("\r\n"), layout.delimiter)
-            return csv_reader(window, layout)(cells)
-        try:
-            content = json.loads(value)
-        except (ValueError, RecursionError):
-            raise BadRecord("not a JSON object") from None
-        if not isinstance(content, dict):
-            raise BadRecord("not a JSON object")
-        return json_reader(window.fields, layout)(content)
+        return record_reader(window, self._model.layouts[source])(value)
 
 
 def _struct_rows(column: pa.StructArray) -> list[tuple[Any, ...] | None]:

@@ -1,14 +1,17 @@
-"""Catalyst expressions that decode input records and encode output records."""
+"""CSV and JSON text to events and back, as Catalyst expressions; see `espha.records.text`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from espha.model import Field, Window
+from espha.model.literals import DATE, NUMBER, WHOLE
 from espha.model.types import ARRAYS, only_digits
-from espha.records.columns import defaults, left_out
-from espha.records.layout import Layout, layout_of, precision_of
+from espha.records.layout import Layout, Style
+from espha.records.quotes import QUOTES_PATTERN
+from espha.records.text import left_out
 
 SQL_TYPES = {
     "int32": "int",
@@ -33,46 +36,30 @@ _CSV_READ = {
     "ignoreLeadingWhiteSpace": "true",
     "ignoreTrailingWhiteSpace": "true",
 }
-_LAYOUT = r'[",\n]|\A[\x00-\x20]|[\x00-\x20]\z'
-"""What needs quotes in CSV: a delimiter, a quote, a line break, blanks at an end."""
+# Java calls the very end \z; its \Z stands before a last line break, too.
+_QUOTES = QUOTES_PATTERN.replace(r"\Z", r"\z")
 _JSON_READ = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
 _PATTERN_LETTERS = {
     "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss",
     "f": "SSSSSS", "j": "DDD", "b": "MMM", "B": "MMMM", "%": "'%'",
 }  # fmt: skip
 _SHORT = {"MM": "M", "dd": "d", "HH": "H", "mm": "m", "ss": "s", "DDD": "D"}
-_ESP_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
-_NUMBER = r"^[+-]?[0-9]+$"
+# Java's $ also stands before a last line break.
+_DATE = rf"\A(?:{DATE})\z"
+_WHOLE = rf"\A(?:{WHOLE})\z"
+_NUMBER = rf"\A(?:{NUMBER})\z"
 
 
 class CodecError(ValueError):
     """A connector asks for a format that cannot be read or written; the text names it."""
 
 
-def record_format(window: Window, direction: str) -> str:
-    """Return `csv` or `json`: the text format of a window's topic; `direction` is pub or sub."""
-    kind = _property(window, direction, "kafkatype") or "csv"
-    if kind not in ("binary", "csv", "json"):
-        raise CodecError(f"window {window.name!r}: kafkatype {kind!r} is none of csv, json, binary")
-    # Binary event blocks are SAS's own format; what failover needs of them is in our headers.
-    return "json" if kind == "json" else "csv"
-
-
-def layout(window: Window) -> Layout:
-    """Return which columns the records of a source's topic have."""
-    connector = window.kafka("pub")
-    found = Layout() if connector is None else layout_of(connector.properties)
-    kind = record_format(window, "pub")
-    return found.model_copy(update={"format": "json" if kind == "json" else "csv"})
-
-
-def parse(window: Window, value: Column) -> Column:
+def parse(window: Window, how: Layout, value: Column) -> Column:
     """Return a struct of an input record's text, with a column `bad` at the end.
 
     Dates, and what CSV has no type for, are still text: `read_dates` comes next, on the column
     that this one became, so that the text is parsed once and not once a field.
     """
-    how = layout(window)
     json = how.format == "json"
     columns = [("opcode", "string"), ("flags", "string")]
     for field in window.fields:
@@ -96,7 +83,7 @@ def _completed(value: Column, how: Layout) -> list[Column]:
     """Return the text with the columns before the fields; a second way if they can lack in two."""
     if how.strip_nulls:
         value = sf.translate(value, "\0", "")
-    opcode, flags = defaults(how)
+    opcode, flags = how.defaults()
     sep = how.delimiter
     if how.opcode and how.flags:
         return [value]
@@ -116,12 +103,11 @@ def _completed(value: Column, how: Layout) -> list[Column]:
     ]
 
 
-def read_dates(window: Window, parsed: Column, value: Column) -> Column:
+def read_dates(window: Window, how: Layout, parsed: Column, value: Column) -> Column:
     """Return the struct `opcode, flags, <fields>, bad` of what `parse` gave.
 
     What it left as text becomes values; text of no value makes the record bad.
     """
-    how = layout(window)
     json = how.format == "json"
     missing = None if json else left_out(window, how)
     texts = [_is_text(field, how.date_format, json) for field in window.fields]
@@ -152,29 +138,18 @@ def _ddl(columns: list[tuple[str, str]]) -> str:
     return ", ".join([*quoted, f"{_BAD} string"])
 
 
-def encode(window: Window, event: Column, *, exact: bool = False) -> Column:
-    """Return the text of an output record from the struct `opcode, flags, f0 …`.
-
-    Args:
-        window: what the record leaves.
-        event: the struct.
-        exact: doubles have all digits that they need, not six decimals.
-    """
-    date_format = _property(window, "sub", "dateformat")
+def encode(fields: Sequence[Field], style: Style, event: Column) -> Column:
+    """Return the text of an output record from the struct `opcode, flags, f0 …`."""
     cells = [
-        _write_date(event[f"f{place}"], field, date_format)
-        for place, field in enumerate(window.fields)
+        _write_date(event[f"f{place}"], field, style.date_format)
+        for place, field in enumerate(fields)
     ]
-    if record_format(window, "sub") == "json":
-        named = [cell.alias(field.name) for cell, field in zip(cells, window.fields, strict=True)]
+    if style.format == "json":
+        named = [cell.alias(field.name) for cell, field in zip(cells, fields, strict=True)]
         return sf.to_json(
             sf.struct(event["opcode"].alias("opcode"), *named), {"ignoreNullFields": "false"}
         )
-    connector = window.kafka("sub")
-    precision = None if exact else precision_of(connector.properties if connector else {})
-    texts = [
-        _text(cell, field, precision) for cell, field in zip(cells, window.fields, strict=True)
-    ]
+    texts = [_text(cell, field, style.precision) for cell, field in zip(cells, fields, strict=True)]
     # format_string writes a null as the word; a null is an empty cell.
     present = [
         sf.when(event[f"f{place}"].isNotNull(), text).otherwise("")
@@ -206,7 +181,7 @@ def _quoted(cell: Column) -> Column:
     """Quote text where `espha.records.text.quoted` does; `to_csv` forgets blanks at ends."""
     text = cell.cast("string")
     inside = sf.replace(text, sf.lit('"'), sf.lit('""'))
-    return sf.when(text.rlike(_LAYOUT), sf.concat(sf.lit('"'), inside, sf.lit('"'))).otherwise(text)
+    return sf.when(text.rlike(_QUOTES), sf.concat(sf.lit('"'), inside, sf.lit('"'))).otherwise(text)
 
 
 def java_pattern(strptime_format: str, *, reading: bool = False) -> str:
@@ -240,13 +215,6 @@ def java_pattern(strptime_format: str, *, reading: bool = False) -> str:
     return pattern
 
 
-def _property(window: Window, direction: str, name: str) -> str:
-    for connector in window.connectors:
-        if connector.class_ == "kafka" and connector.type == direction:
-            return str(connector.properties.get(name, "")).strip()
-    return ""
-
-
 def _is_text(field: Field, date_format: str, json: bool) -> bool:
     """Say whether a field is read as text first."""
     if field.type in ("date", "stamp"):
@@ -261,26 +229,24 @@ def _value(cell: Column, field: Field, date_format: str) -> Column:
     if field.type in ARRAYS:
         return _read_array(cell, field)
     if not date_format:
-        time = sf.when(cell.rlike(_ESP_DATE), sf.try_to_timestamp(cell))
+        time = sf.when(cell.rlike(_DATE), sf.try_to_timestamp(cell))
     else:
         time = sf.try_to_timestamp(cell, sf.lit(java_pattern(date_format, reading=True)))
     ticks = sf.unix_seconds(time) if field.type == "date" else sf.unix_micros(time)
     if date_format and only_digits(date_format):
         return ticks
-    return sf.coalesce(sf.when(cell.rlike(_NUMBER), cell.try_cast("bigint")), ticks)
+    return sf.coalesce(sf.when(cell.rlike(_WHOLE), cell.try_cast("bigint")), ticks)
 
 
 def _read_array(cell: Column, field: Field) -> Column:
     kind = SQL_TYPES[field.type].removeprefix("array<").removesuffix(">")
-    number = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
-    whole = r"^\s*[+-]?[0-9]+\s*$"
     inner = sf.substring(cell, 2, sf.length(cell) - 2)
     texts = sf.split(inner, ";")
-    pattern = number if kind == "double" else whole
+    pattern = _NUMBER if kind == "double" else _WHOLE
 
     def good(text: Column) -> Column:
         empty = sf.trim(text) == ""
-        return empty | (text.rlike(pattern) & sf.trim(text).try_cast(kind).isNotNull())
+        return empty | (sf.trim(text).rlike(pattern) & sf.trim(text).try_cast(kind).isNotNull())
 
     values = sf.when(sf.trim(inner) == "", sf.array().cast(f"array<{kind}>")).otherwise(
         sf.transform(texts, lambda text: sf.trim(text).try_cast(kind))

@@ -1,27 +1,188 @@
-"""Files to the rows that stand in them, each with the number of its line."""
+"""Bytes to the rows that stand in them, whole files and growing ones, with one set of limits."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from espha.model.events import BadRecord
-from espha.records.layout import Layout
-from espha.records.text import split
+from espha.records.layout import CsvLayout, Layout
+from espha.records.text import NOT_AN_OBJECT, split
 
-MAX_RECORD = 4 * 1024 * 1024
-"""Longest row in characters: what is longer is cut, so that neither a missing newline nor a
-missing quote can hold the rows behind it for ever."""
+MAX_RECORD = 131_072
+"""Longest row in bytes; what is longer is cut, so that neither a missing newline nor a missing
+quote can hold the rows behind it for ever."""
+
+Cells = list[str] | dict[str, Any]
+"""Cells of CSV, or an object of JSON."""
+
+BOM = b"\xef\xbb\xbf"
 
 _CHUNK = 1024 * 1024
-_BOM = b"\xef\xbb\xbf"
+_NEWLINE = 10
+
+
+Content_co = TypeVar("Content_co", covariant=True)
+
+
+class Row(NamedTuple, Generic[Content_co]):
+    """One row, and how much of the file it takes.
+
+    Attributes:
+        content: the cells of CSV, or the object of JSON; nothing for a blank line; the line as
+            the only cell where there is a reason.
+        size: in bytes.
+        lines: newlines that it ends or that stand in it.
+        reason: what is wrong with it; empty: nothing.
+    """
+
+    content: Content_co
+    size: int
+    lines: int
+    reason: str = ""
+
+
+def decode(data: bytes) -> str:
+    """Return the text of file bytes; bytes that are not UTF-8 survive the way there and back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def skip_lines(data: bytes, count: int) -> tuple[int, int]:
+    """Return the size in bytes of the first `count` lines, and how many of them end in `data`.
+
+    Where fewer end, all of `data` is one of them.
+    """
+    size = 0
+    for found in range(count):
+        end = data.find(b"\n", size) + 1
+        if not end:
+            return len(data), found
+        size = end
+    return size, max(count, 0)
+
+
+def csv_rows(data: bytes, layout: CsvLayout, *, final: bool) -> Iterator[Row[list[str]]]:
+    """Yield the complete rows of `data`; a cell in quotes may hold newlines.
+
+    A quote opens a cell only where the cell begins. A line that is not CSV (a quote that never
+    closes, or something behind a closing one) is a bad row alone. A quote that is open at the end
+    is waited for until it is longer than `MAX_RECORD`.
+
+    Args:
+        data: from the beginning of a row.
+        layout: how the rows are written.
+        final: nobody writes on, so what is at the end counts without a newline.
+    """
+    delimiter, nulls = layout.delimiter, layout.strip_nulls
+    start, size = 0, len(data)
+    while start < size:
+        end, lines, reason = _line_end(data, start, final), 1, ""
+        if end and data.find(b'"', start, end) >= 0:
+            end = _quoted_end(data, start, end, delimiter, final)
+            lines = data.count(b"\n", start, end - 1) + 1
+        if not end:
+            return
+        text = decode(data[start:end]).removesuffix("\n").removesuffix("\r")
+        if nulls:
+            text = text.replace("\0", "")
+        try:
+            cells = split(text, delimiter) if text.strip() else []
+        except BadRecord as refusal:
+            cells, reason = [text], refusal.reason
+        yield Row(cells, end - start, lines, reason)
+        start = end
+
+
+def _quoted_end(data: bytes, start: int, line_end: int, delimiter: str, final: bool) -> int:
+    """Return where the row ends whose first line has a quote; 0: its end is not there yet."""
+    limit = min(start + MAX_RECORD, len(data))
+    may_wait = not final and len(data) < start + MAX_RECORD
+    whole_row, open_row = _patterns(delimiter)
+    whole = whole_row.match(data, start, limit)
+    if whole is None:
+        return 0 if may_wait and open_row.match(data, start, limit) else line_end
+    if data[whole.end() - 1] == _NEWLINE or (final and whole.end() == len(data)):
+        return whole.end()
+    return 0 if may_wait else line_end
+
+
+def _line_end(data: bytes, start: int, final: bool) -> int:
+    """Return where the line ends that begins at `start`; 0: its end is not there yet."""
+    end = data.find(b"\n", start, start + MAX_RECORD) + 1
+    if end:
+        return end
+    if len(data) - start < MAX_RECORD and not final:
+        return 0
+    return min(start + MAX_RECORD, len(data))
+
+
+@cache
+def _patterns(delimiter: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return what matches a whole row, and what matches a row with a quote open to the end."""
+    end = re.escape(delimiter.encode())
+    blank = rb"(?:(?!%s)[\x00-\x09\x0b-\x20])*+" % end
+    inside = rb'"(?:[^"]++|"")*+'
+    cell = rb'%s(?:%s"%s|(?!")(?:(?!%s)[^\n])*+)' % (blank, inside, blank, end)
+    before = rb"(?:%s%s)*+" % (cell, end)
+    return (
+        re.compile(rb"%s%s(?:\n|\Z)" % (before, cell)),
+        re.compile(rb"%s%s%s\Z" % (before, blank, inside)),
+    )
+
+
+def json_rows(data: bytes, *, final: bool) -> Iterator[Row[Cells]]:
+    """Yield the objects of `data`, each alone on a line or in (nested) arrays.
+
+    What is not an object is a bad row to the end of its line.
+
+    Args:
+        data: from the beginning of a row.
+        final: nobody writes on.
+    """
+    decoder = json.JSONDecoder()
+    text, place = decode(data), 0
+    while place < len(text):
+        start = place
+        while place < len(text) and text[place] in " \t\r\n,[]":
+            place += 1
+        if place > start:
+            yield Row([], place - start, text.count("\n", start, place))
+        if place == len(text):
+            return
+        content, end = _json_row(decoder, text, place)
+        if end == place:
+            if not final and len(text) - place < MAX_RECORD:
+                return  # perhaps the rest of the object is not written yet
+            end = text.find("\n", place) + 1 or len(text)
+        taken = text[place:end]
+        size = len(taken.encode("utf-8", "surrogateescape"))
+        if content is None:
+            yield Row([taken], size, taken.count("\n"), NOT_AN_OBJECT)
+        else:
+            yield Row(content, size, taken.count("\n"))
+        place = end
+
+
+def _json_row(
+    decoder: json.JSONDecoder, text: str, place: int
+) -> tuple[dict[str, Any] | None, int]:
+    """Return the object at `place`, None for another value, and where it ends; there: nothing."""
+    try:
+        value, end = decoder.raw_decode(text, place)
+    except (ValueError, RecursionError):
+        return None, place
+    if end - place > MAX_RECORD:
+        return None, place
+    return (value if isinstance(value, dict) else None), end
 
 
 class Raw(NamedTuple):
     """One row: its line from 1, its cells (CSV) or object (JSON), or what is wrong with it."""
 
     line: int
-    content: list[str] | dict[str, object]
+    content: Cells
     reason: str = ""
 
 
@@ -35,15 +196,12 @@ class RowFile:
             OSError: it cannot be read.
         """
         self._file = path.open("rb")
-        self._strip_nulls = layout.strip_nulls
-        self._header = layout.header
-        self._cut: Callable[[str, int, bool], Iterator[tuple[Raw | None, int, int]]] = (
-            _json_rows if layout.format == "json" else _csv_rows(layout.delimiter)
-        )
+        self._layout = layout
+        self._cut = _cutter(layout)
         self._rewound()
 
     def _rewound(self) -> None:
-        self._bytes, self._text, self._line = b"", "", 1
+        self._rest, self._line = b"", 1
         self._fresh = True
         self._ready: Iterator[Raw] = iter(())
 
@@ -79,134 +237,28 @@ class RowFile:
         """Read on; False at the end, when all there is to do is to wait."""
         data = self._file.read(_CHUNK)
         at_end = not data
-        if at_end and not (final and (self._bytes or self._text)):
+        if at_end and not (final and self._rest):
             return False
         if self._fresh and data:
-            data, self._fresh = data.removeprefix(_BOM), False
-        self._take(self._bytes + data, final and at_end)
+            data, self._fresh = data.removeprefix(BOM), False
+        self._ready = iter(self._rows(self._rest + data, final and at_end))
         return True
 
-    def _take(self, data: bytes, final: bool) -> None:
-        """Cut whole lines into rows; keep the rest for the next time."""
-        end = len(data) if final or len(data) > MAX_RECORD else data.rfind(b"\n") + 1
-        self._bytes = data[end:]
-        # What is not UTF-8 becomes half a character, which the source window refuses.
-        text = self._text + data[:end].decode("utf-8", "surrogateescape")
-        if self._strip_nulls:
-            text = text.replace("\0", "")
-        self._ready = iter(self._rows(text, final))
-
-    def _rows(self, text: str, final: bool) -> list[Raw]:
-        start = self._after_header(text)
-        rows: list[Raw] = []
-        for row, size, lines in self._cut(text[start:], self._line, final):
-            start += size
-            self._line += lines
-            if row is not None:
-                rows.append(row)
-        self._text = text[start:]
-        return rows
-
-    def _after_header(self, text: str) -> int:
-        start = 0
-        while self._line <= self._header:
-            end = text.find("\n", start) + 1
-            if not end:
-                return len(text)
-            start, self._line = end, self._line + 1
-        return start
+    def _rows(self, data: bytes, final: bool) -> list[Raw]:
+        """Cut whole rows; keep the rest for the next time."""
+        start, lines = skip_lines(data, self._layout.header_lines + 1 - self._line)
+        self._line += lines
+        found: list[Raw] = []
+        for row in self._cut(data[start:], final):
+            if row.content:
+                found.append(Raw(self._line, row.content, row.reason))
+            start += row.size
+            self._line += row.lines
+        self._rest = data[start:]
+        return found
 
 
-def _csv_rows(delimiter: str) -> Callable[[str, int, bool], Iterator[tuple[Raw | None, int, int]]]:
-    """Return the function that yields (row, characters, lines) of the complete rows of a text."""
-
-    def rows(text: str, line: int, final: bool) -> Iterator[tuple[Raw | None, int, int]]:
-        lines = _lines(text)
-        place = 0
-        while place < len(lines):
-            taken = _joined(lines, place)
-            if taken is None:  # a quote is open: the row goes on in what is not read yet
-                if not final and len(text) <= MAX_RECORD:
-                    return
-                taken = 1
-            row = _csv_row("".join(lines[place : place + taken]), line, delimiter)
-            if row is not None and row.reason and taken > 1:
-                # The quote was none: only the first of these lines is bad.
-                taken = 1
-                row = _csv_row(lines[place], line, delimiter)
-            yield row, sum(map(len, lines[place : place + taken])), taken
-            place += taken
-            line += taken
-
-    return rows
-
-
-def _lines(text: str) -> list[str]:
-    """Split at newlines only, and keep them: other line ends of Unicode are text."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
-
-
-def _joined(lines: list[str], place: int) -> int | None:
-    """Count the lines of the row that begins at `place`; None: a quote is open to the end."""
-    quotes = lines[place].count('"')
-    taken, size = 1, len(lines[place])
-    while quotes % 2:
-        if place + taken == len(lines):
-            return None
-        line = lines[place + taken]
-        size += len(line)
-        if size > MAX_RECORD:
-            return 1
-        quotes += line.count('"')
-        taken += 1
-    return taken
-
-
-def _csv_row(text: str, line: int, delimiter: str) -> Raw | None:
-    text = text.removesuffix("\n").removesuffix("\r")
-    if not text.strip():
-        return None
-    try:
-        return Raw(line, split(text, delimiter))
-    except BadRecord as refusal:
-        return Raw(line, [text], refusal.reason)
-
-
-def _json_rows(text: str, line: int, final: bool) -> Iterator[tuple[Raw | None, int, int]]:
-    """Yield (row, characters, lines) for each object, alone on a line or in (nested) arrays."""
-    decoder = json.JSONDecoder()
-    place = 0
-    while place < len(text):
-        start = place
-        while place < len(text) and text[place] in " \t\r\n,[]":
-            place += 1
-        lines = text.count("\n", start, place)
-        if place > start:
-            yield None, place - start, lines
-            line += lines
-        if place == len(text):
-            return
-        row, end = _json_row(decoder, text, place, line)
-        if row is None:
-            if not final and len(text) - place <= MAX_RECORD:
-                return  # perhaps the rest of the object is not written yet
-            end = text.find("\n", place) + 1 or len(text)
-            row = Raw(line, [text[place:end]], "not a JSON object")
-        lines = text.count("\n", place, end)
-        yield row, end - place, lines
-        line += lines
-        place = end
-
-
-def _json_row(
-    decoder: json.JSONDecoder, text: str, place: int, line: int
-) -> tuple[Raw | None, int]:
-    try:
-        value, end = decoder.raw_decode(text, place)
-    except (ValueError, RecursionError):
-        return None, place
-    if isinstance(value, dict):
-        return Raw(line, value), end
-    return Raw(line, [text[place:end]], "not a JSON object"), end
+def _cutter(layout: Layout) -> Callable[[bytes, bool], Iterator[Row[Cells]]]:
+    if layout.format == "json":
+        return lambda data, final: json_rows(data, final=final)
+    return lambda data, final: csv_rows(data, layout, final=final)

@@ -1,12 +1,17 @@
-"""Events as lines of ESP's CSV."""
+"""Events to CSV and JSON text and back, in Python: what `espha.records.catalyst` has to match."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
-from espha.model.events import BadRecord, Event
-from espha.model.project import Field
-from espha.model.types import formatter, parser
+from espha.model.events import BadRecord, Event, Value
+from espha.model.project import Field, Window
+from espha.model.types import ARRAYS, DOUBLES, checker, formatter, parser
+from espha.records.layout import CsvLayout, Layout, Style
+from espha.records.quotes import BLANKS, NEEDS_QUOTES
+from espha.windows.source.spec import SourceWindow
 
 _OPCODES = {
     "I": "I", "INSERT": "I", "U": "U", "UPDATE": "U", "P": "P", "UPSERT": "P",
@@ -83,21 +88,17 @@ def split(text: str, delimiter: str = ",") -> list[str]:
         BadRecord: a quote is not closed, or something stands behind a closing quote.
     """
     if '"' not in text:
-        return [cell.strip(_BLANKS) for cell in text.split(delimiter)]
+        return [cell.strip(BLANKS) for cell in text.split(delimiter)]
     pattern, cells, start = _cell(delimiter), [], 0
     while True:
         match = pattern.match(text, start)
         if match is None:
             raise BadRecord(f"not a row of CSV: a quote at column {start + 1} is not closed well")
         inside, plain, end = match.groups()
-        cells.append(plain.rstrip(_BLANKS) if inside is None else inside.replace('""', '"'))
+        cells.append(plain.rstrip(BLANKS) if inside is None else inside.replace('""', '"'))
         if not end:
             return cells
         start = match.end()
-
-
-_BLANKS = "".join(map(chr, range(33)))
-"""Everything up to the blank, as Catalyst has it."""
 
 
 @cache
@@ -108,6 +109,126 @@ def _cell(delimiter: str) -> re.Pattern[str]:
     return re.compile(
         rf'{blank}(?:"((?:[^"]++|"")*+)"{blank}|((?!")[^{end}]*+))({end}|\Z)', re.DOTALL
     )
+
+
+def left_out(window: Window, layout: CsvLayout) -> int | None:
+    """Return the place of the key field that has no column; None: all fields have one."""
+    autogen = isinstance(window, SourceWindow) and window.autogen_key
+    if not autogen or layout.autogen_field:
+        return None
+    return next(place for place, field in enumerate(window.fields) if field.key)
+
+
+Place = Callable[[Sequence[str]], tuple[str, str, list[str]]]
+
+
+def placer(window: Window, layout: CsvLayout) -> Place:
+    """Return the function that makes (opcode, flags, cells of the fields) of a row's cells."""
+    missing = left_out(window, layout)
+    width = len(window.fields) - (missing is not None)
+    default_opcode, default_flags = layout.defaults()
+
+    def place(cells: Sequence[str]) -> tuple[str, str, list[str]]:
+        opcode, flags, rest = default_opcode, default_flags, list(cells)
+        if layout.opcode and rest:
+            opcode = rest.pop(0)
+        # A file without opcodes seldom has flags, though nobody said so.
+        if layout.flags and rest and (layout.opcode or len(rest) != width):
+            flags = rest.pop(0)
+        if missing is not None:
+            rest.insert(missing, "")
+        return opcode, flags, rest
+
+    return place
+
+
+def event_reader(window: Window, layout: Layout) -> Callable[[list[str] | dict[str, Any]], Event]:
+    """Return the function that makes events of rows: cells of CSV, or objects of JSON.
+
+    The function raises BadRecord: other columns than the layout says, or a cell of another type.
+    """
+    place = placer(window, layout)
+    decode = decoder(window.fields, layout.date_format or None)
+    read_object = json_reader(window.fields, layout)
+
+    def read(content: list[str] | dict[str, Any]) -> Event:
+        return read_object(content) if isinstance(content, dict) else decode(*place(content))
+
+    return read
+
+
+def record_reader(window: Window, layout: Layout) -> Callable[[str], Event]:
+    """Return the function that makes an event of the text of one record.
+
+    The function raises BadRecord: not a record of this window; the text says why.
+    """
+    read = event_reader(window, layout)
+
+    def read_text(text: str) -> Event:
+        if layout.strip_nulls:
+            text = text.replace("\0", "")
+        if layout.format == "csv":
+            return read(split(text.rstrip("\r\n"), layout.delimiter))
+        return read(json_object(text))
+
+    return read_text
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Read an object of JSON.
+
+    Raises:
+        BadRecord: it is something else.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadRecord(NOT_AN_OBJECT) from None
+    if not isinstance(content, dict):
+        raise BadRecord(NOT_AN_OBJECT)
+    return content
+
+
+NOT_AN_OBJECT = "not a JSON object"
+
+
+def json_reader(fields: Sequence[Field], layout: Layout) -> Callable[[dict[str, Any]], Event]:
+    """Return the function that makes events of JSON objects, with a BadRecord for others."""
+    default = layout.defaults()
+    readers = [(field.name, _from_json(field, layout.date_format)) for field in fields]
+
+    def read(content: dict[str, Any]) -> Event:
+        inner = content.get("event")
+        if len(content) == 1 and isinstance(inner, dict):
+            content = inner
+        opcode, flags = (
+            str(content.get(name) or other)
+            for name, other in zip(("opcode", "flags"), default, strict=True)
+        )
+        values = []
+        for name, convert in readers:
+            try:
+                values.append(convert(content.get(name)))
+            except ValueError as error:
+                raise BadRecord(f"field {name}: {error}") from None
+        return Event(read_opcode(opcode), read_flags(flags), tuple(values))
+
+    return read
+
+
+def _from_json(field: Field, date_format: str) -> Callable[[Any], Value]:
+    check, parse = checker(field.type), parser(field.type, date_format or None)
+
+    def convert(value: Any) -> Value:
+        if isinstance(value, bool):
+            value = str(value).lower() if field.type == "string" else int(value)
+        if isinstance(value, str):
+            return parse(value)
+        if field.type == "string" and isinstance(value, int | float):
+            return str(value)
+        return check(value)
+
+    return convert
 
 
 def parse_event(line: str, fields: Sequence[Field]) -> Event:
@@ -131,16 +252,16 @@ def format_event(event: Event, fields: Sequence[Field]) -> str:
 
 
 def line_formatter(
-    fields: Sequence[Field], date_format: str = "", precision: int = 6
+    fields: Sequence[Field], date_format: str = "", precision: int | None = 6
 ) -> Callable[[Event], str]:
     """Return the function that writes `I,N, v1,v2` for an event: a space behind the flags.
 
     Args:
         fields: the schema.
         date_format: see `espha.model.types.formatter`.
-        precision: decimals of doubles.
+        precision: decimals of doubles; None: all the digits that they need.
     """
-    write_all = [formatter(field.type, date_format, precision) for field in fields]
+    write_all = [_formatter(field.type, date_format, precision) for field in fields]
 
     def line(event: Event) -> str:
         opcode, flags, values = event
@@ -150,17 +271,74 @@ def line_formatter(
     return line
 
 
+def event_writer(fields: Sequence[Field], style: Style) -> Callable[[Event], str]:
+    """Return the function that writes an event as a line of CSV or an object of JSON."""
+    if style.format == "csv":
+        return line_formatter(fields, style.date_format, style.precision)
+    writers = [(field.name, _to_json(field.type, style)) for field in fields]
+
+    def line(event: Event) -> str:
+        content: dict[str, Any] = {"opcode": event.opcode, "flags": event.flags}
+        for (name, write), value in zip(writers, event.values, strict=True):
+            content[name] = None if value is None else write(value)
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+    return line
+
+
+def _to_json(type_: str, style: Style) -> Callable[[Any], Any]:
+    precision = style.precision
+    if type_ in DOUBLES and precision is not None:
+        return lambda value: round(value, precision)
+    if type_ == "blob" or (style.date_format and type_ in {"date", "stamp"}):
+        return formatter(type_, style.date_format)
+    return lambda value: value
+
+
+def canonical_writer(window: Window, layout: CsvLayout) -> Callable[[Sequence[str]], str]:
+    """Return the function that writes a row's cells as `opcode,flags,field,…` with whole dates.
+
+    What does not fit (number of cells, type, date) is passed on as it is: the engine decides what
+    a bad record is, and puts it into the dead-letter topic.
+    """
+    place = placer(window, layout)
+    dates = {
+        number: parser(field.type, layout.date_format)
+        for number, field in enumerate(window.fields)
+        if layout.date_format and field.type in {"date", "stamp"}
+    }
+
+    def write(cells: Sequence[str]) -> str:
+        opcode, flags, rest = place(cells)
+        for number, parse in dates.items():
+            if number < len(rest):
+                rest[number] = _ticks(rest[number], parse)
+        return ",".join(map(quoted, (opcode, flags, *rest)))
+
+    return write
+
+
+def _ticks(text: str, parse: Callable[[str], Value]) -> str:
+    try:
+        value = parse(text)
+    except ValueError:
+        return text
+    return "" if value is None else str(value)
+
+
+def _formatter(type_: str, date_format: str, precision: int | None) -> Callable[[Any], str]:
+    if precision is not None:
+        return formatter(type_, date_format, precision)
+    if type_ in DOUBLES:
+        return lambda value: "" if value is None else repr(value)
+    if type_ in ARRAYS:
+        one = _formatter(ARRAYS[type_], "", None)
+        return lambda value: "" if value is None else f"[{';'.join(map(one, value))}]"
+    return formatter(type_, date_format)
+
+
 def quoted(cell: str) -> str:
     """Put a cell in quotes if it would not read back without them."""
-    # Blanks at the ends would be taken for layout; quotes keep them.
-    if _LAYOUT.search(cell) and ("," in cell or '"' in cell or "\n" in cell or _edged(cell)):
+    if NEEDS_QUOTES.search(cell):
         return '"' + cell.replace('"', '""') + '"'
     return cell
-
-
-def _edged(cell: str) -> bool:
-    return cell != cell.strip(_BLANKS)
-
-
-_LAYOUT = re.compile(r'[",\x00-\x20]')
-"""What may need quotes."""

@@ -7,10 +7,11 @@ from typer.testing import CliRunner
 
 from espha.cli import app
 from espha.connectors.commands import adapter_properties
+from espha.connectors.files import FileSource, FileTarget, file_source, file_target
 from espha.connectors.timers import timer
 from espha.model import ModelError, Project, model_digest
 from espha.reader import read_project
-from espha.records.layout import FileSource, FileTarget, Layout, file_source, file_target
+from espha.records.layout import Layout
 from support.models import source, xml
 
 SCHEMA = "id*:int64,x:int64"
@@ -97,7 +98,7 @@ def test_what_a_model_can_do_without_is_a_warning(
         ("fs", {}, "property 'fsname' is missing"),
         ("fs", {"fsname": "x", "rate": "fast"}, "property 'rate' is 'fast'; give a whole number"),
         ("fs", {"fsname": "x", "addcsvopcode": "2"}, "property 'addcsvopcode' is '2'; use one of"),
-        ("fs", {"fsname": "x", "csvfielddelimiter": "ab"}, "'ab' is no delimiter"),
+        ("fs", {"fsname": "x", "csvfielddelimiter": "ab"}, "'ab' is not a delimiter"),
         ("fs", {"type": "sub", "fsname": "x", "header": "1"}, "use one of false, true, full"),
         ("timer", {"type": "sub"}, "a timer only publishes"),
         ("timer", {}, "property 'interval' is ''; give a whole number from 1"),
@@ -128,7 +129,7 @@ def test_all_properties_of_a_file_that_is_read() -> None:
     ) == FileSource(
         file="x",
         layout=Layout(
-            format="json", header=1, opcode=False, flags=False, upsert=True, partial=True,
+            format="json", header_lines=1, opcode=False, flags=False, upsert=True, partial=True,
             autogen_field=False, date_format="%H", delimiter="\t", strip_nulls=True,
         ),
         block=64, rate=10, repeat=2, most=None, growing=True,

@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.model.events import BadRecord, Event
-from espha.offline.intake import event_reader
 from espha.reader import read_project
 from espha.records import rows
 from espha.records.layout import Layout
 from espha.records.rows import Raw, RowFile
-from espha.records.text import quoted
+from espha.records.text import event_reader, quoted
 from support.models import source, xml
 
 
@@ -70,7 +69,7 @@ def test_objects_of_json(data: bytes, expected: list[tuple[int, dict[str, int] |
 
 
 def test_header_and_null_characters() -> None:
-    layout = Layout(header=2, strip_nulls=True)
+    layout = Layout(header_lines=2, strip_nulls=True)
     assert read(b'h"\nh\na\0b\n', layout) == [Raw(3, ["ab"])]
     assert read(b"only\n", layout) == []
 
@@ -134,7 +133,7 @@ def test_any_row_is_an_event_or_is_refused_with_a_reason(
 ) -> None:
     read_event = event_reader(WINDOW, Layout(opcode=opcode, flags=flags))
     try:
-        event = read_event(Raw(1, content))
+        event = read_event(content)
     except BadRecord as refusal:
         assert refusal.reason
     else:

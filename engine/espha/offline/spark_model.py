@@ -14,7 +14,7 @@ DEAD_LETTERS = "dead"
 """Topics that no window has: those are called like the window."""
 
 
-def deployed_copy(xml: bytes, tokens: Mapping[str, str], published: Collection[str]) -> str:
+def spark_model(xml: bytes, tokens: Mapping[str, str], published: Collection[str]) -> str:
     """Return the model with values for its tokens and Kafka connectors on these windows only.
 
     Args:
