@@ -82,11 +82,11 @@ def run_model(
     import structlog
     from rich.console import Console
 
-    from espha.offline.command import RunWish, guarded
-    from espha.offline.command import run as run_wish
+    from espha.offline.command import RunOptions, guarded
+    from espha.offline.command import run as run_on_files
 
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
-    wish = RunWish(
+    options = RunOptions(
         model=model,
         settings=settings or (),
         inputs=inputs or (),
@@ -96,7 +96,7 @@ def run_model(
         engine=engine,
     )
     console = Console(stderr=True)
-    raise typer.Exit(guarded(lambda: run_wish(wish, console), _say))
+    raise typer.Exit(guarded(lambda: run_on_files(options, console), _say))
 
 
 @app.command()
@@ -172,7 +172,7 @@ def switchover(
     raise typer.Exit(code)
 
 
-adapter = typer.Typer(help="Bring files in and results out.", no_args_is_help=True)
+adapter = typer.Typer(help="Bring events in and results out.", no_args_is_help=True)
 app.add_typer(adapter, name="adapter")
 sample = typer.Typer(help="Make sample input.", no_args_is_help=True)
 app.add_typer(sample, name="sample")
@@ -182,18 +182,20 @@ ConfigOption = Annotated[Path, typer.Option("--config", help="The adapter's conf
 
 @adapter.command("input")
 def adapter_input(config: ConfigOption) -> None:
-    """Publish the rows of a file to a source window's topic, each one once."""
-    from espha.adapters.input import run_input
+    """Publish rows to a source window's topic, each one once."""
+    from espha.adapters.common import run_adapter
+    from espha.adapters.types import InputConfig
 
-    run_input(_settings(), config)
+    run_adapter(_settings(), InputConfig, config)
 
 
 @adapter.command("output")
 def adapter_output(config: ConfigOption) -> None:
-    """Write what a window publishes to a file, each record once."""
-    from espha.adapters.output import run_output
+    """Bring out what a window publishes, each record once."""
+    from espha.adapters.common import run_adapter
+    from espha.adapters.types import OutputConfig
 
-    run_output(_settings(), config)
+    run_adapter(_settings(), OutputConfig, config)
 
 
 @sample.command("memory")
@@ -240,9 +242,9 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
     """Compare what came out with what must come out; exits with 1 when anything is wrong."""
-    from espha.checker.command import Wish, run_verify
+    from espha.checker.command import VerifyOptions, run_verify
 
-    wish = Wish(
+    options = VerifyOptions(
         bootstrap=bootstrap,
         model=model,
         prefix=prefix,
@@ -257,7 +259,7 @@ def verify(
         until_idle=until_idle if follow else None,
         values=values,
     )
-    raise typer.Exit(run_verify(wish, as_json))
+    raise typer.Exit(run_verify(options, as_json))
 
 
 def _say(text: str) -> None:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from espha.adapters.config import InputConfig
-from espha.adapters.input import read_back
-from espha.adapters.source import Position
+from espha.adapters.file_input.source import Position, source_position
+from espha.adapters.publishing import last_position
 from espha.checker.damage import compare
 from espha.checker.watch import read_all
 from espha.connectors.topics import TopicPlan, topic_plan
@@ -92,9 +91,9 @@ def input_config(file: Path) -> dict[str, object]:
             "path": str(file),
             "growing": True,
             "headerLines": 1,
-            "noAutogenField": True,
-            "addOpcode": True,
-            "addFlags": True,
+            "autogenField": False,
+            "opcode": False,
+            "flags": False,
         },
     }
 
@@ -164,9 +163,9 @@ def test_the_position_is_found_behind_the_records_of_others(site: Site, tmp_path
     headers = [(("espha-source", position.to_header()),) for position in (mine, *[other] * 300)]
     writer.commit(Record(site.input_topic, b"x", header) for header in headers)
     writer.commit([Record(site.input_topic, b"y")])
-    config = InputConfig.model_validate(input_config(tmp_path / "in.csv"))
-    found = read_back(site.kafka.bootstrap, site.input_topic, config)
-    assert found == Position("memory", str(tmp_path / "in.csv"), 2, 17, 400, "mark")
+    found = last_position(site.kafka.bootstrap, site.input_topic, "memory")
+    begin = source_position("memory", tmp_path / "in.csv", found)
+    assert begin == Position("memory", str(tmp_path / "in.csv"), 2, 17, 400, "mark")
 
 
 def test_the_result_file_is_exact_although_the_output_adapter_is_killed(

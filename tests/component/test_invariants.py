@@ -321,8 +321,8 @@ def test_i4_a_standby_is_never_ahead(table: Table) -> None:
 def test_i5_engines_know_neither_kubernetes_nor_the_operator() -> None:
     """All that a failover needs is Kafka and ZooKeeper: nothing else can even be called."""
     program = (
-        "import sys, espha.cli, espha.engine.main, espha.ha.supervisor, espha.adapters.input,"
-        " espha.adapters.output\n"
+        "import sys, espha.cli, espha.engine.main, espha.ha.supervisor,"
+        " espha.adapters.file_input.run, espha.adapters.file_output.run\n"
         "known = {name.partition('.')[0] for name in sys.modules}\n"
         "print(*known & {'kopf', 'kubernetes', 'espha_operator'})"
     )

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from espha.checker.batches import Written, digest
 from espha.checker.report import Report
-from espha.checker.verify import Wish, verify
+from espha.checker.verify import VerifyOptions, verify
 from espha.checker.watch import read_all
 from espha.cli import app
 from espha.connectors.topics import TopicPlan, topic_plan
@@ -94,10 +94,12 @@ def log() -> Iterator[Log]:
     yield made
 
 
-def verified(kafka: Kafka, log: Log, **options: Any) -> Report:
+def verified(kafka: Kafka, log: Log, **more: Any) -> Report:
     log.write(kafka)
-    wish = Wish(kafka.bootstrap, SAMPLE_MODEL, prefix=log.plan.prefix, sums=(SUM,), **options)
-    return verify(wish)
+    options = VerifyOptions(
+        kafka.bootstrap, SAMPLE_MODEL, prefix=log.plan.prefix, sums=(SUM,), **more
+    )
+    return verify(options)
 
 
 def found(report: Report) -> dict[str, int]:

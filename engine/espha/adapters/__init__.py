@@ -1,1 +1,1 @@
-"""Adapters: a growing CSV file into a source window's topic, a window's topic into a CSV file."""
+"""Adapters: what brings events into source windows' topics, and results out of windows' topics."""

@@ -1,56 +1,58 @@
-"""What both adapters do alike: get ready from environment and configuration, fail in a sentence."""
+"""What all adapters do alike: get ready from environment and configuration, fail in a sentence."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import structlog
 
-from espha.adapters.config import ConfigError
-from espha.connectors.topics import TopicPlan, topic_plan
+from espha.adapters.config import AdapterConfig, ConfigError, Job, load
+from espha.deployment import DeployedModel, DeploymentError, read_deployed
 from espha.kafka.reader import LogError
 from espha.kafka.writer import WriterFailed
-from espha.model import ModelError, Project, Window
 from espha.protocol.control import Control
 from espha.protocol.settings import Settings
-from espha.reader import read_project
 
 _LOG = structlog.get_logger()
 
 
-def read_plan(settings: Settings) -> tuple[Project, TopicPlan]:
-    """Return the model and its topic names.
-
-    Raises:
-        ConfigError: the model cannot be read.
-    """
-    try:
-        project = read_project(settings.model.read_bytes(), settings.model.name)
-    except OSError as error:
-        raise ConfigError(f"{settings.model}: {error.strerror}") from None
-    except ModelError as error:
-        raise ConfigError(f"{settings.model}: {error}") from None
-    return project, topic_plan(project, settings.prefix, settings.deployment)
+def run_adapter(settings: Settings, kind: type[AdapterConfig], config_path: Path) -> None:
+    """Run an adapter in this process until it is ended; exits with 1 or 2 on failures."""
+    control = Control()
+    control.report("starting", False)
+    with in_sentences(control):
+        config = load(config_path, kind)
+        deployed = read_deployed(settings.model, settings.prefix, settings.deployment)
+        config.type.runner()(_job(settings, config, deployed, control), config.settings)
 
 
-def choose(project: Project, topics: dict[str, str], window: str, what: str) -> tuple[Window, str]:
-    """Return a window and its topic.
+def _job(
+    settings: Settings, config: AdapterConfig, deployed: DeployedModel, control: Control
+) -> Job:
+    """Find the window and its topic.
 
     Raises:
         ConfigError: the window has no such topic; the text lists those that do.
     """
-    if window not in topics:
+    what, topics = (
+        ("an input topic", deployed.plan.inputs)
+        if config.type.direction == "pub"
+        else ("an output topic", deployed.plan.outputs)
+    )
+    if config.window not in topics:
         known = ", ".join(topics) or "none"
-        raise ConfigError(f"window {window!r}: not a window with {what} (there are: {known})")
-    return project.windows[window], topics[window]
-
-
-def speaks_json(window: Window, direction: Literal["pub", "sub"]) -> bool:
-    """Tell whether a window's kafka connector of this direction reads or writes JSON."""
-    connector = window.kafka(direction)
-    return connector is not None and connector.properties.get("kafkatype", "").strip() == "json"
+        raise ConfigError(
+            f"window {config.window!r}: not a window with {what} (there are: {known})"
+        )
+    return Job(
+        name=config.name,
+        bootstrap=settings.bootstrap,
+        prefix=deployed.plan.prefix,
+        window=deployed.project.windows[config.window],
+        topic=topics[config.window],
+        control=control,
+    )
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def in_sentences(control: Control) -> Iterator[None]:
     """Turn failures into one log line and an exit code: 2 for what people have to change."""
     try:
         yield
-    except ConfigError as error:
+    except (ConfigError, DeploymentError) as error:
         _end(control, "refused", str(error), 2)
     except (LogError, WriterFailed) as error:
         _end(control, "failed", f"{type(error).__name__}: {error}", 1)
@@ -70,9 +72,9 @@ def _end(control: Control, state: str, message: str, code: int) -> None:
     sys.exit(code)
 
 
-def file_problem(path: Path, error: OSError) -> str:
+def problem_of(name: str, error: OSError) -> str:
     """Say what is wrong with a file, and that nothing is lost."""
-    return f"{path}: {error.strerror}; trying again, nothing is lost"
+    return f"{name}: {error.strerror}; trying again, nothing is lost"
 
 
 class Pauses:

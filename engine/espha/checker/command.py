@@ -5,18 +5,18 @@ import json
 from rich.console import Console
 
 from espha.checker.report import table
-from espha.checker.verify import VerifyError, Wish, verify
+from espha.checker.verify import VerifyError, VerifyOptions, verify
 from espha.kafka.reader import LogError
 
-__all__ = ["Wish", "run_verify"]
+__all__ = ["VerifyOptions", "run_verify"]
 
 
-def run_verify(wish: Wish, as_json: bool) -> int:
+def run_verify(options: VerifyOptions, as_json: bool) -> int:
     """Verify and print; returns 0 (all well), 1 (damage) or 2 (could not verify)."""
     errors = Console(stderr=True)
     try:
         with errors.status("following …") as status:
-            report = verify(wish, lambda rows: status.update(f"following … {rows} rows out"))
+            report = verify(options, lambda rows: status.update(f"following … {rows} rows out"))
     except (VerifyError, LogError) as error:
         errors.print(str(error), markup=False, highlight=False)
         return 2

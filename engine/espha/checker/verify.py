@@ -9,9 +9,9 @@ from espha.checker.gaps import Fault, parse_fault
 from espha.checker.judge import Evidence, judge, judge_order
 from espha.checker.report import Report
 from espha.checker.watch import Ends, Followed, follow, read_all, read_written
-from espha.connectors.topics import TopicPlan, topic_plan
-from espha.model import ModelError, Project, Window
-from espha.reader import read_project
+from espha.connectors.topics import TopicPlan
+from espha.deployment import DeploymentError, read_deployed
+from espha.model import Window
 
 
 class VerifyError(Exception):
@@ -19,7 +19,7 @@ class VerifyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class VerifyOptions:
     """What to verify; the fields are the options of `espha verify`.
 
     Without `values` nothing is recomputed: the order log's digests say what must be there.
@@ -40,49 +40,54 @@ class Wish:
     values: bool = True
 
 
-def verify(wish: Wish, progress: Callable[[int], None] = lambda rows: None) -> Report:
+def verify(options: VerifyOptions, progress: Callable[[int], None] = lambda rows: None) -> Report:
     """Do it; with `until_idle` the output is followed live first.
 
     Raises:
         VerifyError: an option does not fit the model, or a file cannot be read.
         LogError: a topic cannot be read.
     """
-    project, plan = _plan(wish)
-    sources = _chosen(plan.inputs, wish.source, "source window", wish.values)
-    targets = _chosen(plan.outputs, wish.window, "output window", wish.values)
+    try:
+        _, project, plan = read_deployed(options.model, options.prefix, options.deployment)
+    except DeploymentError as error:
+        raise VerifyError(str(error)) from None
+    sources = _chosen(plan.inputs, options.source, "source window", options.values)
+    targets = _chosen(plan.outputs, options.window, "output window", options.values)
     source, target = (project.windows[next(iter(each))] for each in (sources, targets))
-    sums = _sums(wish.sums, source, target) if wish.values else []
+    sums = _sums(options.sums, source, target) if options.values else []
     followed = Followed()
-    if wish.until_idle is not None:
-        followed = _follow(wish, plan, sources, targets, progress)
-    evidence = _evidence(wish, plan, sources, targets, followed)
-    return judge(evidence, source, target, sums) if wish.values else judge_order(evidence)
+    if options.until_idle is not None:
+        followed = _follow(options, plan, sources, targets, progress)
+    evidence = _evidence(options, plan, sources, targets, followed)
+    return judge(evidence, source, target, sums) if options.values else judge_order(evidence)
 
 
 def _follow(
-    wish: Wish,
+    options: VerifyOptions,
     plan: TopicPlan,
     sources: dict[str, str],
     targets: dict[str, str],
     progress: Callable[[int], None],
 ) -> Followed:
-    files = [path for path in (wish.source_file, wish.result_file) if path is not None]
+    files = [path for path in (options.source_file, options.result_file) if path is not None]
     others = [*sources.values(), plan.order_log, plan.dead_letters]
-    ends = Ends(wish.bootstrap, others, [_size_of(path) for path in files])
-    return follow(wish.bootstrap, list(targets.values()), ends, wish.until_idle or 0, progress)
+    ends = Ends(options.bootstrap, others, [_size_of(path) for path in files])
+    return follow(
+        options.bootstrap, list(targets.values()), ends, options.until_idle or 0, progress
+    )
 
 
 def _evidence(
-    wish: Wish,
+    options: VerifyOptions,
     plan: TopicPlan,
     sources: dict[str, str],
     targets: dict[str, str],
     followed: Followed,
 ) -> Evidence:
     # The order log first: what it names is on the other topics by then.
-    order = read_all(wish.bootstrap, plan.order_log)
+    order = read_all(options.bootstrap, plan.order_log)
     written = {
-        topic: read_written(wish.bootstrap, topic)
+        topic: read_written(options.bootstrap, topic)
         for topic in (*plan.outputs.values(), plan.dead_letters)
     }
     outputs = [each.read() for topic in targets.values() for each in written[topic]]
@@ -90,16 +95,16 @@ def _evidence(
     own = tuple(f"{topic}:" for topic in sources.values())
     return Evidence(
         input_topic=next(iter(sources.values())),
-        inputs=[each for topic in sources.values() for each in read_all(wish.bootstrap, topic)],
+        inputs=[each for topic in sources.values() for each in read_all(options.bootstrap, topic)],
         outputs=followed.outputs or outputs,
         dead=[each for each in dead if each.id.startswith(own)],
         order=[each.value for each in order],
         written=written,
         arrivals=followed.arrivals,
-        faults=read_faults(wish.faults),
-        source_file=wish.source_file,
-        result_file=wish.result_file,
-        header_lines=wish.header_lines,
+        faults=read_faults(options.faults),
+        source_file=options.source_file,
+        result_file=options.result_file,
+        header_lines=options.header_lines,
     )
 
 
@@ -121,18 +126,8 @@ def _size_of(path: Path) -> Callable[[], int]:
     return lambda: path.stat().st_size if path.exists() else 0
 
 
-def _plan(wish: Wish) -> tuple[Project, TopicPlan]:
-    try:
-        project = read_project(wish.model.read_bytes(), wish.model.name)
-    except OSError as error:
-        raise VerifyError(f"{wish.model}: {error.strerror}") from None
-    except ModelError as error:
-        raise VerifyError(f"{wish.model}: {error}") from None
-    return project, topic_plan(project, wish.prefix, wish.deployment)
-
-
 def _chosen(topics: dict[str, str], path: str, what: str, one: bool) -> dict[str, str]:
-    """Return the window that is wished, or all of them where `one` is not needed."""
+    """Return the window that is asked for, or all of them where `one` is not needed."""
     known = ", ".join(topics) or "none"
     if not path and (len(topics) == 1 or (topics and not one)):
         return topics

@@ -7,19 +7,17 @@ from typing import NoReturn
 
 import structlog
 
-from espha.connectors.topics import topic_plan
+from espha.deployment import DeploymentError, read_deployed
 from espha.engine.acknowledged import acknowledgements
 from espha.engine.engine import RUNTIME, Diverged, Engine
 from espha.engine.inputs import Inputs
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter, WriterFailed
-from espha.model import ModelError
 from espha.pipeline.job import BatchJob
 from espha.pipeline.session import FastFence, open_session
 from espha.protocol.control import EXIT_UNKNOWN, Control
 from espha.protocol.settings import Settings
-from espha.reader import read_project
 from espha.records.catalyst import CodecError
 from espha.recovery.restore import Recovery, requirements
 from espha.recovery.scheduler import SnapshotScheduler
@@ -40,10 +38,8 @@ def run_engine(settings: Settings) -> NoReturn:
     recovery = Recovery(settings)
     try:
         _assemble(settings, control, recovery).run()
-    except (ModelError, CodecError) as error:
+    except (DeploymentError, CodecError) as error:
         _give_up(control, "refused", str(error), 2)
-    except OSError as error:
-        _give_up(control, "refused", f"{settings.model}: {error.strerror}", 2)
     except Diverged as error:
         recovery.divergences.diverged(error.sequence, error.base, str(error))
         _give_up(control, "diverged", str(error), 1, **recovery.divergences.facts())
@@ -64,9 +60,7 @@ def transactional_id(prefix: str, project: str) -> str:
 
 
 def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engine:
-    xml = settings.model.read_text(encoding="utf-8")
-    project = read_project(xml, settings.model.name)
-    plan = topic_plan(project, settings.prefix, settings.deployment)
+    xml, project, plan = read_deployed(settings.model, settings.prefix, settings.deployment)
     signal.alarm(_SPARK_S)
     session = open_session(settings.spark_master, settings.jars)
     job = BatchJob(session, xml, project, plan)

@@ -65,7 +65,7 @@ def _rows(path: str, schema: dict[str, Any]) -> Iterator[str]:
 
 def _default(field: dict[str, Any]) -> str:
     default = field.get("default")
-    if default is None or default == {}:
+    if default in (None, {}, ""):
         return ""
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 

@@ -9,7 +9,6 @@ from espha.connectors.topics import TopicPlan, topic_plan
 from espha.model import ModelError, Project, model_digest
 from espha.reader import read_project
 from espha_operator.api import Spec
-from espha_operator.api.adapters import InputAdapter, OutputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.status.facts import Verdict
@@ -47,7 +46,7 @@ def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict
         )
     except ModelError as error:
         return Verdict(False, "InvalidModel", f"{source}: {_shortened(map(str, error.problems))}")
-    misfits = [*_input_misfits(deployment, topics), *_output_misfits(deployment, topics)]
+    misfits = list(_misfits(deployment, topics))
     if misfits:
         return Verdict(False, "UnknownWindow", _shortened(misfits))
     return _facts(xml, project, topics)
@@ -63,30 +62,17 @@ def _facts(xml: str, project: Project, topics: TopicPlan) -> ModelFacts:
     )
 
 
-def _input_misfits(deployment: Deployment, topics: TopicPlan) -> list[str]:
-    adapters = deployment.spec.adapters.inputs
-    return [
-        _misfit("inputs", adapter, "source window", list(topics.inputs))
-        for adapter in adapters
-        if adapter.window not in topics.inputs
-    ]
-
-
-def _output_misfits(deployment: Deployment, topics: TopicPlan) -> list[str]:
-    adapters = deployment.spec.adapters.outputs
-    return [
-        _misfit("outputs", adapter, "window with a kafka subscriber", list(topics.outputs))
-        for adapter in adapters
-        if adapter.window not in topics.outputs
-    ]
-
-
-def _misfit(where: str, adapter: InputAdapter | OutputAdapter, what: str, known: list[str]) -> str:
-    listed = ", ".join(known) or "none"
-    return (
-        f'spec.adapters.{where} "{adapter.name}": the model has no {what} "{adapter.window}"; '
-        f"it has: {listed}."
-    )
+def _misfits(deployment: Deployment, topics: TopicPlan) -> Iterable[str]:
+    known = {"pub": topics.inputs, "sub": topics.outputs}
+    what = {"pub": "source window", "sub": "window with a kafka subscriber"}
+    for adapter in deployment.spec.adapters.every:
+        direction = adapter.type.direction
+        if adapter.window not in known[direction]:
+            listed = ", ".join(known[direction]) or "none"
+            yield (
+                f'spec.adapters.{adapter.field} "{adapter.name}": the model has no '
+                f'{what[direction]} "{adapter.window}"; it has: {listed}.'
+            )
 
 
 def _sentences(error: ValidationError) -> str:

@@ -1,7 +1,8 @@
 """The plan: which objects a deployment should have now. Pure."""
 
+from espha_operator.api.adapters import ROLES
 from espha_operator.api.deployment import ModelFacts
-from espha_operator.resources import kafka, workers, zookeeper
+from espha_operator.resources import adapters, engines, kafka, zookeeper
 from espha_operator.resources.meta import Object
 from espha_operator.status import checks
 from espha_operator.status.facts import Facts
@@ -20,11 +21,11 @@ def plan(facts: Facts) -> list[Object] | None:
         return None
     deployment = facts.deployment
     wanted = [*zookeeper.zookeeper(deployment), *kafka.kafka(deployment)]
-    wanted += workers.model(deployment, facts.model)
+    wanted += engines.model(deployment, facts.model)
     if facts.exists("engine") or _may_start_engines(facts):
-        wanted += workers.engines(deployment, facts.model)
+        wanted += engines.engines(deployment, facts.model)
     if _adapters_exist(facts) or facts.active is not None:
-        wanted += workers.adapters(deployment, facts.model)
+        wanted += adapters.adapters(deployment, facts.model)
     return wanted
 
 
@@ -34,5 +35,5 @@ def _may_start_engines(facts: Facts) -> bool:
 
 
 def _adapters_exist(facts: Facts) -> bool:
-    starts = tuple(f"{facts.deployment.name}-{way}-" for way in ("input", "output"))
+    starts = tuple(f"{facts.deployment.name}-{way}-" for way in ROLES)
     return any(name.startswith(starts) for name in facts.sets)

@@ -14,7 +14,7 @@ from espha_operator.api import KIND
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HTTP_PORT, SWITCHOVER
 from espha_operator.reconcile.cluster import Cluster, reason
-from espha_operator.resources import workers
+from espha_operator.resources import meta
 from espha_operator.resources.events import event
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Facts
@@ -27,14 +27,14 @@ _LOG = logging.getLogger(__name__)
 
 def token(cluster: Cluster, deployment: Deployment) -> str:
     """The deployment's token; made when there is none."""
-    name = workers.token_name(deployment)
+    name = meta.token_name(deployment)
     found = cluster.get("Secret", deployment.namespace, name)
     if found is not None:
-        return base64.b64decode((found.get("data") or {}).get(workers.TOKEN_KEY, "")).decode(
+        return base64.b64decode((found.get("data") or {}).get(meta.TOKEN_KEY, "")).decode(
             errors="replace"
         )
     made = secrets.token_urlsafe(32)
-    cluster.create(workers.token(deployment, made))
+    cluster.create(meta.token(deployment, made))
     return made
 
 

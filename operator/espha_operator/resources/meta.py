@@ -7,6 +7,7 @@ from espha_operator.api import GROUP, KIND, VERSION
 from espha_operator.api.deployment import Deployment
 
 Object = dict[str, Any]
+TOKEN_KEY = "token"  # noqa: S105 - the name of a key
 
 
 def labels(deployment: Deployment, component: str) -> dict[str, str]:
@@ -40,3 +41,18 @@ def metadata(deployment: Deployment, name: str, component: str) -> Object:
 def checksum(*texts: str) -> str:
     """Return a short fingerprint; pods carry their configuration's, so a change restarts them."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def token_name(deployment: Deployment) -> str:
+    """Return the name of the Secret with the token."""
+    return f"{deployment.name}-token"
+
+
+def token(deployment: Deployment, value: str) -> Object:
+    """Return the Secret with what must be shown to an engine for a switchover."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(deployment, token_name(deployment), "engine"),
+        "stringData": {TOKEN_KEY: value},
+    }

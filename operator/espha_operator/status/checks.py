@@ -147,9 +147,7 @@ def snapshots_in_reach(facts: Facts) -> Verdict:
 
 def adapters_ready(facts: Facts) -> Verdict:
     """All pods of all adapters are ready."""
-    adapters = facts.deployment.spec.adapters
-    wanted = {f"input-{one.name}": one.replicas for one in adapters.inputs}
-    wanted |= {f"output-{one.name}": 1 for one in adapters.outputs}
+    wanted = {one.label: one.pods for one in facts.deployment.spec.adapters.every}
     if not wanted:
         return Verdict(True, "None", "The deployment has no adapters.")
     if not any(facts.exists(name) for name in wanted):

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from espha.adapters.config import ConfigError, InputConfig, OutputConfig, load
-from espha.adapters.output import header_line
+from espha.adapters.config import ConfigError, load
+from espha.adapters.file_input.spec import InputFile
+from espha.adapters.file_output.run import header_line
+from espha.adapters.types import InputConfig, OutputConfig
 from espha.model import Field
 
 FIELDS = (Field("index", "int64", True), Field("sum20", "double"))
@@ -15,12 +17,15 @@ def test_the_documented_example_is_read(tmp_path: Path) -> None:
     path = tmp_path / "adapter.json"
     path.write_text(
         '{"name": "memory", "window": "cq/memory", "file": {"path": "/data/memory.csv",'
-        ' "growing": true, "headerLines": 1, "noAutogenField": true, "addOpcode": true,'
-        ' "addFlags": true, "dateFormat": "%Y", "delimiter": ","}}'
+        ' "growing": true, "headerLines": 1, "autogenField": false, "opcode": false,'
+        ' "flags": false, "dateFormat": "%Y", "delimiter": ","}}'
     )
     config = load(path, InputConfig)
-    assert config.file.header_lines == 1
-    assert config.file.no_autogen_field
+    assert isinstance(config.settings, InputFile)
+    assert config.settings.header_lines == 1
+    assert not config.settings.autogen_field
+    path.write_text(config.text())
+    assert load(path, InputConfig) == config
 
 
 @pytest.mark.parametrize(
@@ -29,6 +34,7 @@ def test_the_documented_example_is_read(tmp_path: Path) -> None:
         ('{"name": "x"}', "window: Field required"),
         ('{"name": "x", "window": "a/b", "file": {"path": "p", "colour": 1}}', "file.colour"),
         ('{"name": "x", "window": "a/b", "file": {"path": "p", "header": "yes"}}', "file.header"),
+        ('{"name": "x", "window": "a/b"}', "file: Value error, give exactly one of: file"),
         ("{", "adapter.json"),
     ],
 )

@@ -9,7 +9,7 @@ from rich.console import Console
 from espha.checker.damage import Damage
 from espha.checker.expect import SumWindow
 from espha.checker.report import Report, table
-from espha.checker.verify import VerifyError, Wish, read_faults, verify
+from espha.checker.verify import VerifyError, VerifyOptions, read_faults, verify
 
 MODEL = Path(__file__).parents[3] / "manifests" / "models" / "ha-project.xml"
 
@@ -27,7 +27,7 @@ MODEL = Path(__file__).parents[3] / "manifests" / "models" / "ha-project.xml"
 )
 def test_bad_options_are_sentences(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(VerifyError, match=sentence):
-        verify(Wish(**{"bootstrap": "127.0.0.1:1", "model": MODEL, **options}))  # type: ignore[arg-type]
+        verify(VerifyOptions(**{"bootstrap": "127.0.0.1:1", "model": MODEL, **options}))  # type: ignore[arg-type]
 
 
 def test_a_sum_window_is_read() -> None:

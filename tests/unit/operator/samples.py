@@ -30,9 +30,9 @@ ADAPTERS = {
                 "path": "/data/memory.csv",
                 "growing": True,
                 "headerLines": 1,
-                "noAutogenField": True,
-                "addOpcode": True,
-                "addFlags": True,
+                "autogenField": False,
+                "opcode": False,
+                "flags": False,
             },
         }
     ],

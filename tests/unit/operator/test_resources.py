@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from espha.adapters.config import InputConfig, OutputConfig, load
-from espha_operator.resources import kafka, workers, zookeeper
+from espha.adapters.config import load
+from espha.adapters.file_input.spec import InputFile
+from espha.adapters.file_output.spec import OutputFile
+from espha.adapters.types import InputConfig, OutputConfig
+from espha_operator.resources import adapters, engines, kafka, zookeeper
 from unit.operator.samples import FULL, MODEL, deployment
 
 Objects = list[dict[str, Any]]
@@ -18,9 +21,9 @@ def everything(**spec: Any) -> Objects:
     return [
         *zookeeper.zookeeper(made),
         *kafka.kafka(made),
-        *workers.model(made, MODEL),
-        *workers.engines(made, MODEL),
-        *workers.adapters(made, MODEL),
+        *engines.model(made, MODEL),
+        *engines.engines(made, MODEL),
+        *adapters.adapters(made, MODEL),
     ]
 
 
@@ -49,11 +52,11 @@ def test_kafka_is_golden(golden: Callable[[str, Objects], None]) -> None:
 
 def test_engines_are_golden(golden: Callable[[str, Objects], None]) -> None:
     made = deployment(**FULL)
-    golden("engines", [*workers.model(made, MODEL), *workers.engines(made, MODEL)])
+    golden("engines", [*engines.model(made, MODEL), *engines.engines(made, MODEL)])
 
 
 def test_adapters_are_golden(golden: Callable[[str, Objects], None]) -> None:
-    golden("adapters", workers.adapters(deployment(**FULL), MODEL))
+    golden("adapters", adapters.adapters(deployment(**FULL), MODEL))
 
 
 def test_adapters_can_read_their_configuration(tmp_path: Path) -> None:
@@ -64,8 +67,12 @@ def test_adapters_can_read_their_configuration(tmp_path: Path) -> None:
         path.write_text(named(everything(), "ConfigMap", name)["data"]["adapter.json"])
         return path
 
-    assert load(written("demo-input-memory"), InputConfig).file.header_lines == 1
-    assert load(written("demo-output-result"), OutputConfig).file.header == "full"
+    source = load(written("demo-input-memory"), InputConfig).settings
+    assert isinstance(source, InputFile)
+    assert source.header_lines == 1
+    target = load(written("demo-output-result"), OutputConfig).settings
+    assert isinstance(target, OutputFile)
+    assert target.header == "full"
 
 
 def test_every_object_goes_with_its_deployment() -> None:

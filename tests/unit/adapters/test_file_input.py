@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from espha.adapters.config import InputFile
-from espha.adapters.source import Position, SourceFile, source_position
+from espha.adapters.file_input.source import Position, SourceFile, source_position
+from espha.adapters.file_input.spec import InputFile
 
 
 @pytest.fixture

@@ -3,19 +3,18 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
-from espha.adapters.canonical import rows
-from espha.adapters.config import InputFile
+from espha.adapters.file_input.spec import InputFile
+from espha.records.rows import BOM, csv_rows, skip_lines
 
 _CHUNK = 262_144
 _MARK_BYTES = 256
-_BOM = "\ufeff"
 _CLOSED = -1
 
 _LOG = structlog.get_logger()
@@ -44,6 +43,10 @@ class Position:
     def from_header(cls, value: bytes) -> "Position":
         """Read a header's value back."""
         return cls(**json.loads(value))
+
+    def facts(self) -> dict[str, int]:
+        """Return what the status shows of it."""
+        return {"line": self.line, "offset": self.offset, "generation": self.generation}
 
 
 class SourceRow(NamedTuple):
@@ -131,25 +134,21 @@ class SourceFile:
     def _read(self, final: bool) -> Iterator[SourceRow]:
         chunk = os.pread(self._descriptor, _CHUNK, self._position.offset)
         at_end = len(chunk) < _CHUNK
-        header = self._skip_header(chunk)
-        for row in rows(chunk[header:], self._file.delimiter, final and at_end):
-            first = self._position.offset == 0
+        start = self._skip_beginning(chunk)
+        for row in csv_rows(chunk[start:], self._file, final=final and at_end):
             self._advance(row.size, row.lines)
-            if row.columns:
-                if first:
-                    row.columns[0] = row.columns[0].removeprefix(_BOM)
-                yield SourceRow(row.columns, self._position)
+            if row.content:
+                yield SourceRow(row.content, self._position)
 
-    def _skip_header(self, chunk: bytes) -> int:
-        """Step over header lines that are not behind us yet; return their length in `chunk`."""
-        skipped = 0
-        while self._position.line < self._file.header_lines:
-            end = chunk.find(b"\n", skipped) + 1
-            if not end:
-                return len(chunk)  # an incomplete header: nothing to read behind it yet
-            self._advance(end - skipped, 1)
-            skipped = end
-        return skipped
+    def _skip_beginning(self, chunk: bytes) -> int:
+        """Step over what stands before the rows and is not behind us yet; return its length."""
+        start = len(BOM) if self._position.offset == 0 and chunk.startswith(BOM) else 0
+        size, lines = skip_lines(chunk[start:], self._file.header_lines - self._position.line)
+        if self._position.line + lines < self._file.header_lines:
+            return len(chunk)  # an incomplete header: nothing to read behind it yet
+        if start + size:
+            self._advance(start + size, lines)
+        return start + size
 
     def _advance(self, size: int, lines: int) -> None:
         old = self._position
@@ -163,6 +162,14 @@ class SourceFile:
         return hashlib.blake2b(head + tail, digest_size=8).hexdigest()
 
 
-def source_position(adapter: str, path: Path) -> Position:
-    """Return the position before the first byte of a file's first generation."""
-    return Position(adapter=adapter, file=str(path))
+def source_position(adapter: str, path: Path, found: Mapping[str, Any] | None = None) -> Position:
+    """Return where to go on in a file.
+
+    Args:
+        adapter: the name of the adapter.
+        path: the file, which may have been moved since.
+        found: what `Position.to_header` wrote; None: nothing of the file was read yet.
+    """
+    if found is None:
+        return Position(adapter=adapter, file=str(path))
+    return replace(Position(**found), file=str(path))

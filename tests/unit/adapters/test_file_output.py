@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from espha.adapters.config import ConfigError
-from espha.adapters.target import TargetFile
+from espha.adapters.file_output.target import TargetFile
 
 
 class Died(BaseException):

@@ -1,0 +1,129 @@
+"""Output adapters: a topic's committed records, each one once, to a target."""
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+from confluent_kafka import Consumer, Message
+
+from espha.adapters.common import Pauses, problem_of
+from espha.adapters.config import Job
+from espha.kafka.reader import Offsets, check, open_reader
+
+_BATCH = 5_000
+
+_LOG = structlog.get_logger()
+
+
+class Target(Protocol):
+    """Where an output adapter writes to."""
+
+    @property
+    def offset(self) -> int:
+        """Offset of the first record that it does not have."""
+        ...
+
+    def append(self, records: list[bytes], offset: int) -> None:
+        """Add records for good, and remember that it has all below `offset`.
+
+        Raises:
+            OSError: nothing was added; the same call may do better later.
+        """
+        ...
+
+    def facts(self) -> dict[str, int]:
+        """Return what the status shows of it."""
+        ...
+
+
+OpenTarget = Callable[[str], Target]
+"""Opens a target for the topic with this id.
+
+Raises ConfigError where people have to change something, and OSError (BlockingIOError: another
+adapter has it) where waiting may help.
+"""
+
+
+def copy(job: Job, name: str, open_target: OpenTarget) -> None:
+    """Run an output adapter until the process is ended.
+
+    Args:
+        job: what to work with.
+        name: of the target, as a user knows it.
+        open_target: opens it.
+
+    Raises:
+        ConfigError: people have to change something.
+        LogError: Kafka refuses.
+    """
+    _Copier(job, name).run(open_target)
+
+
+class _Copier:
+    """The loop of an output adapter."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        self._job, self._name, self._control = job, name, job.control
+        self._pause, self._pauses = threading.Event(), Pauses()
+        self._rows = 0
+
+    def run(self, open_target: OpenTarget) -> None:
+        topic, offsets = self._job.topic, Offsets(self._job.bootstrap)
+        target = self._open(open_target, offsets.topic_id(topic))
+        first = offsets.first(topic)
+        if target.offset < first:
+            _LOG.warning(
+                "retention has removed records that were never written to the file",
+                topic=topic,
+                wanted=target.offset,
+                first=first,
+            )
+        start = max(target.offset, first)
+        self._append(target, [], start)
+        self._report(target)
+        with open_reader(self._job.bootstrap, {topic: start}) as consumer:
+            while True:
+                records = self._take(consumer)
+                if records:
+                    lines = [record.value() or b"" for record in records]
+                    self._append(target, lines, records[-1].offset() + 1)
+                    self._rows += len(lines)
+                    self._report(target)
+
+    def _open(self, open_target: OpenTarget, identity: str) -> Target:
+        while True:
+            try:
+                return open_target(identity)
+            except BlockingIOError:
+                self._trouble(
+                    f"{self._name}: another adapter writes this file; waiting for its end"
+                )
+            except OSError as error:
+                self._trouble(problem_of(self._name, error))
+
+    def _append(self, target: Target, lines: list[bytes], offset: int) -> None:
+        while True:
+            try:
+                target.append(lines, offset)
+            except OSError as error:
+                self._trouble(problem_of(self._name, error))
+            else:
+                self._pauses.reset()
+                return
+
+    def _take(self, consumer: Consumer) -> list[Message]:
+        """Wait for a record, then take what else is there."""
+        waiting = consumer.poll(1.0)
+        if waiting is None:
+            return []
+        more = consumer.consume(_BATCH, 0)
+        return [message for message in (waiting, *more) if check(message)]
+
+    def _trouble(self, message: str) -> None:
+        _LOG.error(message)
+        self._control.report("active", False, rows=self._rows, message=message)
+        self._pause.wait(self._pauses.next())
+
+    def _report(self, target: Target) -> None:
+        self._control.report("active", True, rows=self._rows, **target.facts())

@@ -1,0 +1,1 @@
+"""A CSV file into a source window's topic."""

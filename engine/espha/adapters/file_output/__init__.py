@@ -1,0 +1,1 @@
+"""A window's topic into a CSV file."""

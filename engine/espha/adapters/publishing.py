@@ -1,0 +1,146 @@
+"""Input adapters: publish the rows of a source, each one once, whoever of the pair does it.
+
+Standby: wait to be elected.
+Active: fence the other one; read this adapter's last committed position back from the topic; from
+there, publish what the source has. Row and position are one record, so they cannot disagree.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import structlog
+
+from espha.adapters.common import Pauses, problem_of
+from espha.adapters.config import ConfigError, Job
+from espha.kafka.reader import Offsets, records_backwards
+from espha.kafka.writer import FencedWriter, Record
+
+HEADER = "espha-source"
+_POLL_S = 0.02
+
+_LOG = structlog.get_logger()
+
+
+class Position(Protocol):
+    """How far a source was read; its header names the adapter (`adapter`)."""
+
+    def to_header(self) -> bytes:
+        """Return it as an object of JSON."""
+        ...
+
+    def facts(self) -> dict[str, int]:
+        """Return what the status shows of it."""
+        ...
+
+
+class Source(Protocol):
+    """Where an input adapter takes rows from.
+
+    Attributes:
+        name: as a user knows it.
+    """
+
+    name: str
+
+    @property
+    def position(self) -> Position:
+        """Where the next poll goes on."""
+        ...
+
+    def poll(self) -> Sequence[tuple[bytes, Position]]:
+        """Return the records that are there now, often none, each with the position behind it.
+
+        Raises:
+            OSError: they cannot be read at the moment.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open; the next poll opens it again."""
+        ...
+
+
+OpenSource = Callable[[Mapping[str, Any] | None], Source]
+"""Opens a source behind a position that `Position.to_header` wrote; None: at its beginning."""
+
+
+def publish(job: Job, open_source: OpenSource) -> None:
+    """Run an input adapter until the process is ended.
+
+    Raises:
+        ConfigError: the adapter's position is unknown.
+        LogError, WriterFailed: Kafka refuses.
+    """
+    writer = FencedWriter(job.bootstrap, f"{job.prefix}.in.{job.name}")
+    job.control.report("standby", True)
+    while not job.control.wait_active(60.0):
+        pass
+    writer.fence()
+    source = open_source(last_position(job.bootstrap, job.topic, job.name))
+    _LOG.info("active", topic=job.topic, source=source.name, **source.position.facts())
+    _Publisher(job, source, writer).run()
+
+
+def last_position(bootstrap: str, topic: str, adapter: str) -> dict[str, Any] | None:
+    """Return the position behind the last row that an adapter has published; None: it has none.
+
+    Raises:
+        ConfigError: retention has removed records, and with them perhaps the position.
+    """
+    for message in records_backwards(bootstrap, topic):
+        header = dict(message.headers() or ()).get(HEADER)
+        if header is not None:
+            position: dict[str, Any] = json.loads(header)
+            if position["adapter"] == adapter:
+                return position
+    if Offsets(bootstrap).first(topic) > 0:
+        raise ConfigError(
+            f"topic {topic}: retention has removed the last position of adapter {adapter!r}, "
+            "so nobody knows which rows were published. Give the adapter a new name to publish "
+            "everything from the beginning"
+        )
+    return None
+
+
+class _Publisher:
+    """The loop of an active input adapter."""
+
+    def __init__(self, job: Job, source: Source, writer: FencedWriter) -> None:
+        self._topic, self._control = job.topic, job.control
+        self._source, self._writer = source, writer
+        self._rows = 0
+        self._told = ""
+
+    def run(self) -> None:
+        pause, pauses = threading.Event(), Pauses()
+        self._report(self._source.position)
+        while True:
+            try:
+                found = self._source.poll()
+            except OSError as error:
+                self._trouble(problem_of(self._source.name, error))
+                pause.wait(pauses.next())
+                continue
+            pauses.reset()
+            if found:
+                self._writer.commit(self._record(value, position) for value, position in found)
+                self._rows += len(found)
+                self._report(found[-1][1])
+            else:
+                pause.wait(_POLL_S)  # there is no event for "a file grew" on network volumes
+
+    def _record(self, value: bytes, position: Position) -> Record:
+        return Record(self._topic, value, ((HEADER, position.to_header()),))
+
+    def _report(self, position: Position) -> None:
+        self._told = ""
+        self._control.report("active", True, rows=self._rows, **position.facts())
+
+    def _trouble(self, message: str) -> None:
+        self._source.close()
+        if message != self._told:
+            self._told = message
+            _LOG.error(message)
+            self._control.report("active", True, rows=self._rows, message=message)

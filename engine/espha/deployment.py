@@ -1,0 +1,49 @@
+"""A deployed model: its file, what stands in it, and its topics."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from espha.connectors.topics import TopicPlan, topic_plan
+from espha.model import ModelError, Project
+from espha.reader import read_project
+
+
+class DeploymentError(Exception):
+    """The model of a deployment cannot be used; the text says why."""
+
+
+class DeployedModel(NamedTuple):
+    """A model that was read.
+
+    Attributes:
+        xml: its text.
+        project: what stands in it.
+        plan: the topics of its deployment.
+    """
+
+    xml: str
+    project: Project
+    plan: TopicPlan
+
+
+def read_deployed(model: Path, prefix: str, deployment: str) -> DeployedModel:
+    """Read the model of a deployment.
+
+    Args:
+        model: the XML.
+        prefix: of the topics; empty: see `topic_plan`.
+        deployment: "namespace/name".
+
+    Raises:
+        DeploymentError: the file cannot be read, or the model is refused; the text names the file.
+    """
+    try:
+        xml = model.read_text(encoding="utf-8")
+        project = read_project(xml, model.name)
+        return DeployedModel(xml, project, topic_plan(project, prefix, deployment))
+    except OSError as error:
+        raise DeploymentError(f"{model}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DeploymentError(f"{model}: the file is not UTF-8") from None
+    except ModelError as error:
+        raise DeploymentError(str(error)) from None

@@ -1,0 +1,88 @@
+"""Adapters: pods of which one is active, or which are alone."""
+
+from espha_operator.api.adapters import Adapter
+from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.names import HTTP_PORT
+from espha_operator.resources import common, supervised
+from espha_operator.resources.meta import Object, checksum
+
+ADAPTER = "adapter"
+_CONFIG = "/etc/espha"
+
+
+def adapters(deployment: Deployment, facts: ModelFacts) -> list[Object]:
+    """Return the objects of all adapters, and the Service that names their pods."""
+    wanted = deployment.spec.adapters.every
+    if not wanted:
+        return []
+    headless = common.service(
+        deployment,
+        f"{deployment.name}-adapter-headless",
+        ADAPTER,
+        {"http": HTTP_PORT},
+        headless=True,
+    )
+    made = (_adapter(deployment, facts, one) for one in wanted)
+    return [headless, *(thing for pair in made for thing in pair)]
+
+
+def _adapter(deployment: Deployment, facts: ModelFacts, adapter: Adapter) -> list[Object]:
+    name = f"{deployment.name}-{adapter.label}"
+    config = adapter.text()
+    pods = common.Pods(
+        name=name,
+        component=ADAPTER,
+        service=f"{deployment.name}-adapter-headless",
+        replicas=adapter.pods,
+        container=_container(deployment, adapter),
+        volumes=[_projected(f"{deployment.name}-model", name), *_data(adapter)],
+        checksum=checksum(facts.xml, config),
+        grace=5,
+        selector={"espha.dev/adapter": adapter.label},
+    )
+    return [
+        common.config_map(deployment, name, ADAPTER, {"adapter.json": config}),
+        common.stateful_set(deployment, pods),
+    ]
+
+
+def _data(adapter: Adapter) -> list[Object]:
+    if adapter.volume is None:
+        return []
+    claim = {"claimName": adapter.volume.claim_name}
+    return [{"name": "data", "persistentVolumeClaim": claim}]
+
+
+def _projected(*config_maps: str) -> Object:
+    sources = [{"configMap": {"name": name}} for name in config_maps]
+    return {"name": "config", "projected": {"sources": sources}}
+
+
+def _container(deployment: Deployment, adapter: Adapter) -> Object:
+    election = [] if adapter.elected else ["--no-election"]
+    command = ["adapter", adapter.role, "--config", f"{_CONFIG}/adapter.json"]
+    root = f"{deployment.root}/adapters/{adapter.name}"
+    spec = deployment.spec.engines
+    made = supervised.container(deployment, ADAPTER, ["supervise", *election, "--", *command], root)
+    mounts: list[Object] = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
+    if adapter.volume is not None:
+        mounts.append({"name": "data", "mountPath": "/data"})
+    return {
+        **made,
+        "env": [*made["env"], *_peers(deployment, adapter)],
+        "image": spec.image or deployment.images.engine_image,
+        "resources": {
+            "requests": {"cpu": "20m", "memory": "96Mi"},
+            "limits": {"memory": "384Mi"},
+        },
+        "volumeMounts": mounts,
+    }
+
+
+def _peers(deployment: Deployment, adapter: Adapter) -> list[Object]:
+    """Say where supervisors find each other: the Service is that of all adapters."""
+    if not adapter.elected:
+        return []
+    name, domain = f"{deployment.name}-{adapter.label}", deployment.domain(ADAPTER)
+    hosts = (f"{name}-{number}.{domain}:{HTTP_PORT}" for number in range(adapter.pods))
+    return supervised.variables({"ESPHA_PEERS": ",".join(hosts)})

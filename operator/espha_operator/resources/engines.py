@@ -1,0 +1,79 @@
+"""Engines: pods that run the model, and a Service for the active one."""
+
+from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
+from espha_operator.resources import common, supervised
+from espha_operator.resources.meta import TOKEN_KEY, Object, checksum, token_name
+
+ENGINE = "engine"
+_SNAPSHOTS = "snapshots"
+
+
+def model(deployment: Deployment, facts: ModelFacts) -> list[Object]:
+    """Return the model as checked: a broken edit of the user's ConfigMap must not reach a pod."""
+    name = f"{deployment.name}-model"
+    return [common.config_map(deployment, name, ENGINE, {"model.xml": facts.xml})]
+
+
+def engines(deployment: Deployment, facts: ModelFacts) -> list[Object]:
+    """Return the engines, a name for each of them, and a Service for the active one."""
+    name = f"{deployment.name}-{ENGINE}"
+    http = {"http": HTTP_PORT}
+    active = {ROLE_LABEL: "active"}
+    return [
+        common.service(deployment, f"{name}-headless", ENGINE, http, headless=True),
+        common.service(
+            deployment, f"{deployment.name}-active", ENGINE, http, extra_selector=active
+        ),
+        common.disruption_budget(deployment, ENGINE),
+        common.stateful_set(deployment, _engine_pods(deployment, facts, name)),
+    ]
+
+
+def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common.Pods:
+    spec = deployment.spec.engines
+    made = supervised.container(
+        deployment, ENGINE, ["supervise", "--", "engine"], f"{deployment.root}/engines"
+    )
+    container = {
+        **made,
+        "env": [*made["env"], *_snapshot_environment(deployment), _token(deployment)],
+        "image": spec.image or deployment.images.engine_image,
+        "resources": spec.resources.merged("50m", "512Mi", "1536Mi"),
+        "volumeMounts": [
+            {"name": "config", "mountPath": "/etc/espha", "readOnly": True},
+            {"name": _SNAPSHOTS, "mountPath": "/var/lib/espha"},
+        ],
+    }
+    return common.Pods(
+        name=name,
+        component=ENGINE,
+        service=f"{name}-headless",
+        replicas=spec.replicas,
+        container=container,
+        volumes=[{"name": "config", "configMap": {"name": f"{deployment.name}-model"}}],
+        checksum=checksum(facts.xml),
+        grace=5,
+        storage=spec.snapshots.storage,
+        volume=_SNAPSHOTS,
+    )
+
+
+def _snapshot_environment(deployment: Deployment) -> list[Object]:
+    snapshots = deployment.spec.engines.snapshots
+    return supervised.variables(
+        {
+            # Not the volume's root, which may hold a lost+found.
+            "ESPHA_SNAPSHOTS": "/var/lib/espha/snapshots",
+            "ESPHA_SNAPSHOT_INTERVAL_S": str(snapshots.interval),
+            "ESPHA_SNAPSHOTS_RETAINED": str(snapshots.retain),
+            # One name for all of them, so that scaling restarts nobody.
+            "ESPHA_PEERS": f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
+        }
+    )
+
+
+def _token(deployment: Deployment) -> Object:
+    # Optional: engines start, and take over from each other, when nobody has made the Secret.
+    key = {"name": token_name(deployment), "key": TOKEN_KEY, "optional": True}
+    return {"name": "ESPHA_TOKEN", "valueFrom": {"secretKeyRef": key}}
