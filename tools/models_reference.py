@@ -1,13 +1,15 @@
-"""Assembles docs/models.md: pages from docs/models.d/, and tables made from the code.
+"""The reference of models: pages of docs/models.d and of each window type, and generated tables.
 
-python -m tools.models_reference          write it
+python -m tools.models_reference          write docs/models.md
 python -m tools.models_reference --check  exit 1 when it is not up to date
 """
 
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from espha.connectors.files import (
     KAFKA_SOURCE_PROPERTIES,
@@ -21,49 +23,79 @@ from espha.languages.eel.functions import CASTS, FUNCTIONS, REFUSED
 from espha.languages.functional import FUNCTIONS as FUNCTIONAL
 from espha.model.xml import IGNORED
 from espha.windows.aggregate.functions import FUNCTIONS as AGGREGATES
-from espha.windows.shared.spec import COMMON_ATTRIBUTES, COMMON_ELEMENTS, WindowType
-from espha.windows.types import WINDOWS
+from espha.windows.shared.spec import (
+    COMMON_ATTRIBUTES,
+    COMMON_ELEMENTS,
+    COMMON_REFUSED,
+    WindowType,
+)
+from espha.windows.types import REFUSED_WINDOWS, WINDOWS
 
 PAGE: Final = Path(__file__).parent.parent / "docs/models.md"
 PARTS: Final = PAGE.with_suffix(".d")
 
-FIRST: Final = (
-    "intro", "projects", "events", "source", "eel", "tables", "functional", "pattern", "calculate",
-    "shapes", "geofence", "scripts", "notification",
+BEFORE: Final = ("intro", "projects", "events", "retention", "splitters")
+"""General pages before those of the windows."""
+
+AFTER: Final = (
+    "expressions", "functional-language", "scripts", "connectors", "python-models", "offline",
 )  # fmt: skip
-"""Pages in this order; the others follow by name."""
+"""General pages after those of the windows."""
 
-LAST: Final = ("python-models", "offline")
+_LINK: Final = re.compile(r"\]\(#([a-z0-9-]+)\)")
 
-REFUSED_ELEMENTS: Final = frozenset(
-    {
-        "code-file", "context-plugin", "ds2-tableserver", "field-plug", "filter-plug", "mas-map",
-        "plugin", "splitter-plug",
-    }
-)  # fmt: skip
-"""Elements that are known only to say in the message what to write instead."""
 
-REFUSED_WINDOWS: Final = {
-    "train, score, model-reader": "analytics that are trained elsewhere; use calculate",
-    "procedural": "MAS and DS2 modules, and C++ plug-ins; use an expression or a script",
-    "video, image, audio": "not read",
-}
+class Page(NamedTuple):
+    """One page of the reference.
+
+    Attributes:
+        name: of its file, without a suffix.
+        title: of its one heading of the first level.
+        markdown: the text, from that heading on. Links to other pages are to their heading
+            ("#retention"), as in one document; `linked` makes links to files of them.
+    """
+
+    name: str
+    title: str
+    markdown: str
+
+
+def pages() -> Iterator[Page]:
+    """Yield the pages in order: general ones, each window type in the order of the list, tables."""
+    for name in BEFORE:
+        yield _page(name, (PARTS / f"{name}.md").read_text(encoding="utf-8"))
+    for name, window_type in WINDOWS.items():
+        text = (files(window_type.package) / "docs.md").read_text(encoding="utf-8")
+        yield _page(f"window-{name}", text)
+    for name in AFTER:
+        yield _page(name, (PARTS / f"{name}.md").read_text(encoding="utf-8"))
+    yield _page("reference", reference())
+
+
+def _page(name: str, text: str) -> Page:
+    text = text.strip()
+    return Page(name, text.partition("\n")[0].removeprefix("# "), text)
+
+
+def linked(pages: Iterable[Page]) -> Iterator[Page]:
+    """Yield pages whose links to each other are links to files beside them."""
+    known = list(pages)
+    names = {_anchor(page.title): page.name for page in known}
+    for page in known:
+        yield page._replace(
+            markdown=_LINK.sub(lambda found: f"]({names[found[1]]}.md)", page.markdown)
+        )
+
+
+def _anchor(title: str) -> str:
+    """Return what a heading is called in links."""
+    return re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
 
 
 def page() -> str:
-    """Return the whole page."""
-    parts = [_fitted(path) for path in _pages()]
-    return "\n\n".join([*parts, reference()]) + "\n"
-
-
-def _fitted(path: Path) -> str:
-    """Return a page with headings of the second level and below; only the first has a title."""
-    text = path.read_text(encoding="utf-8").strip()
-    if path.stem == FIRST[0]:
-        return text
-    if not text.startswith("#"):
-        return f"## {path.stem.capitalize()}\n\n{text}"
-    return _lowered(text) if text.startswith("# ") else text
+    """Return all pages as one; only the first has a heading of the first level."""
+    first, *others = pages()
+    return "\n\n".join([first.markdown, *(_lowered(each.markdown) for each in others)]) + "\n"
 
 
 def _lowered(text: str) -> str:
@@ -74,28 +106,24 @@ def _lowered(text: str) -> str:
     return "\n".join(lines)
 
 
-def _pages() -> list[Path]:
-    found = {path.stem: path for path in PARTS.glob("*.md")}
-    middle = sorted(set(found) - set(FIRST) - set(LAST))
-    return [found[name] for name in (*FIRST, *middle, *LAST) if name in found]
-
-
 def reference() -> str:
-    """Return the tables that are made from the code."""
+    """Return the tables that are derived from the code."""
     return "\n\n".join(
         [
-            "## Reference",
-            "These tables are made from the code. What is not in them is refused if it is an "
-            "element, and a warning if it is an attribute or a property.",
-            "### Windows",
+            "# Reference",
+            "These tables are derived from the code. An element that is not listed is refused. An "
+            "attribute or a property that is not listed gives a warning.",
+            "## Windows",
             _windows(),
-            f"All windows: elements {_list(COMMON_ELEMENTS - REFUSED_ELEMENTS)}; attributes "
-            f"{_list(COMMON_ATTRIBUTES)}. Ignored anywhere: {_list(IGNORED)}. Refused "
-            f"with a hint: {_list(REFUSED_ELEMENTS)}.",
-            f"Windows that have no `retention`, whatever their index: {_no_retention()}.",
-            "### Functions",
+            f"All windows: elements {_list(COMMON_ELEMENTS)}; attributes "
+            f"{_list(COMMON_ATTRIBUTES)}. Ignored everywhere: {_list(IGNORED)}. Refused "
+            f"with a hint: {_list(_refused_elements())}.",
+            f"Windows without `retention`, whatever their index: {_no_retention()}.",
+            "Windows that are not supported:",
+            _table(("window", "reason"), _refused_windows()),
+            "## Functions",
             _table(("language", "functions"), _functions()),
-            "### Connectors",
+            "## Connector properties",
             _table(("connector", "properties that have an effect"), _connectors()),
         ]
     )
@@ -105,31 +133,41 @@ def _windows() -> str:
     rows = [
         (
             f"`window-{name}`",
-            "supported",
-            _inputs(kind),
-            _list(kind.elements - REFUSED_ELEMENTS),
-            _list(kind.attributes),
+            _inputs(window_type),
+            _list(window_type.elements),
+            _list(window_type.attributes),
         )
-        for name, kind in sorted(WINDOWS.items())
+        for name, window_type in sorted(WINDOWS.items())
     ]
-    rows += [(name, "refused", "", why, "") for name, why in REFUSED_WINDOWS.items()]
-    return _table(("window", "", "edges into it", "own elements", "own attributes"), rows)
+    return _table(("window", "edges into it", "own elements", "own attributes"), rows)
+
+
+def _refused_elements() -> set[str]:
+    """Return the elements that are known only to say in the message what to write instead."""
+    return set(COMMON_REFUSED).union(*(each.refused for each in WINDOWS.values()))
+
+
+def _refused_windows() -> list[tuple[str, str]]:
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in REFUSED_WINDOWS.items():
+        by_reason.setdefault(reason, []).append(f"`window-{name}`")
+    return [(" ".join(names), reason) for reason, names in by_reason.items()]
 
 
 def _no_retention() -> str:
     return "; ".join(
-        f"`window-{name}` ({kind.no_retention})"
-        for name, kind in sorted(WINDOWS.items())
-        if kind.no_retention
+        f"`window-{name}` ({window_type.no_retention})"
+        for name, window_type in sorted(WINDOWS.items())
+        if window_type.no_retention
     )
 
 
-def _inputs(kind: WindowType) -> str:
-    least, most = kind.inputs
+def _inputs(window_type: WindowType) -> str:
+    least, most = window_type.inputs
     count = (
         str(least) if least == most else f"{least} or more" if most is None else f"{least}-{most}"
     )
-    return f"{count}; roles {_list(kind.roles)}" if kind.roles else count
+    return f"{count}; roles {_list(window_type.roles)}" if window_type.roles else count
 
 
 def _functions() -> list[tuple[str, str]]:

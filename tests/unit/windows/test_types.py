@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,10 @@ def test_every_folder_is_in_the_list() -> None:
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_a_folder_has_its_name_and_an_example(name: str) -> None:
+def test_a_folder_has_its_name_its_documentation_and_an_example(name: str) -> None:
     window_type = WINDOWS[name]
     assert window_type.package == f"espha.windows.{name.replace('-', '_')}"
+    assert files(window_type.package).joinpath("docs.md").is_file()
     assert {part.tag for part in example(name)} <= {"windows", "edges"}
 
 
