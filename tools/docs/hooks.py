@@ -27,6 +27,13 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Give the room of the table of contents to the text where there are no sections."""
+    if "\n## " not in markdown:
+        page.meta.setdefault("hide", ["toc"])
+    return markdown
+
+
 def on_post_page(output: str, **_: Any) -> str:
     """Take the script, 3 MB, out of a page without a diagram."""
     return output if 'class="mermaid"' in output else _TAG.sub("", output)
