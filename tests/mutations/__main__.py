@@ -12,7 +12,7 @@ from rich.table import Table
 from chaos.here import ROOT
 from mutations.protections import MUTATIONS, Mutation
 
-_COPIED = ("engine", "operator", "tests", "dev", "manifests", "pyproject.toml")
+_COPIED = ("engine", "operator", "tests", "tools", "manifests", "pyproject.toml")
 _LIMIT_S = 600
 _CONSOLE = Console() if sys.stdout.isatty() else Console(width=160)
 

@@ -23,6 +23,7 @@ def main() -> None:
     name, *arguments = sys.argv[1:] or [""]
     if name in clients.PROGRAMS:
         _become(name, arguments)
+        return
     actions = {"up": cluster.up, "delete": cluster.delete, "env": _print_environment}
     if name not in actions or arguments:
         raise Failure(USAGE)
