@@ -1,11 +1,12 @@
 """The windows of a project, wired together.
 
 A unit (an event or an update block) goes through the windows depth first: what leaves a window
-goes to the target of its first edge and everything behind that, then to the target of the second
-edge. Each window handles a unit as a whole before the next one is taken. So the order of the
+goes to the target of its first edge and through everything that follows, then to the target of the
+second edge. Each window handles a unit as a whole before the next one is taken. So the order of the
 outputs is a function of the model and the order of the inputs, and nothing else.
 
-A window that refuses a unit drops it, for itself and what is behind it; the others go on.
+A window that refuses a unit drops it, for itself and the windows that follow it; the others
+process it.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -131,7 +132,7 @@ class Kernel:
         return min(times, default=None)
 
     def take_refusals(self) -> list[tuple[str, str]]:
-        """Return (path, reason) of what windows behind the sources refused since the last call."""
+        """Return (path, reason) of what windows after the sources refused since the last call."""
         refusals, self._refusals = self._refusals, []
         return refusals
 
@@ -197,7 +198,7 @@ class Kernel:
         return leaving
 
     def _flow(self, node: _Node, units: Sequence[Unit], outputs: Outputs) -> None:
-        """Send what leaves a window to the windows behind it."""
+        """Send what leaves a window to the windows that follow it."""
         at = self._at
         waiting: list[tuple[_Target, Unit]] = []
         while True:

@@ -192,7 +192,7 @@ class _Reader:
                 self._add_edge(element, f"{query}/{source}", f"{query}/{target}")
 
     def _listed(self, text: str, query: str) -> list[str]:
-        """Split a list of windows; a name with blanks stands alone."""
+        """Split a list of windows; a name with blanks is the only one."""
         whole = text.strip()
         return [whole] if f"{query}/{whole}" in self._elements else whole.split()
 
@@ -257,7 +257,7 @@ class _Reader:
         return least <= count and (most is None or count <= most)
 
     def _read_windows(self) -> dict[str, Window]:
-        """Read windows behind those that feed them, because schemas come from there."""
+        """Read windows after those that feed them, because schemas come from there."""
         result: dict[str, Window] = {}
         for path in self._order():
             feeding = self._feeds[path]

@@ -59,6 +59,6 @@ def two(left: str, right: str, window: str, *, index: str = "pi_EMPTY") -> Proje
     return read_project(xml(windows, '<edge source="l r" target="out"/>', index=index))
 
 
-def out(kind: str, body: str, attributes: str = "") -> str:
-    """Return a window `out` of this kind whose events are seen."""
-    return f'<window-{kind} name="out" {attributes}>{body}{SUB}</window-{kind}>'
+def out(type_: str, body: str, attributes: str = "") -> str:
+    """Return a window `out` of this type whose events are seen."""
+    return f'<window-{type_} name="out" {attributes}>{body}{SUB}</window-{type_}>'

@@ -14,7 +14,7 @@ TOKEN = re.compile(r"@([A-Za-z_][A-Za-z0-9_.-]*)@")
 _DEPTH = 10
 
 STAND_IN = "1"
-"""What a token without a value stands for when a model is only checked: it fits most places."""
+"""The value of a token without one when a model is only checked: it fits most places."""
 
 
 def substitute(

@@ -58,7 +58,7 @@ Formatter = Callable[[Any], str]
 
 
 def parse_text(type_: str, text: str, date_format: str | None = None) -> Value:
-    """Read one value from text, as it stands in a CSV file; see `parser`.
+    """Read one value from text, as written in a CSV file; see `parser`.
 
     Raises:
         ValueError: the text is not of this type; the message says so in a sentence.

@@ -10,7 +10,7 @@ MAX_BYTES = 2 * 1024 * 1024
 """A ConfigMap holds 1 MiB; nothing larger can come from a deployment."""
 
 IGNORED = frozenset({"metadata", "description", "comment", "documentation"})
-"""Elements that say nothing to an engine, wherever they stand."""
+"""Elements that have no meaning for an engine, wherever they occur."""
 
 
 def parse(xml: str | bytes, source: str) -> etree._Element:

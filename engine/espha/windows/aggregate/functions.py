@@ -1,7 +1,7 @@
 """The aggregate functions in the expressions of an aggregate window.
 
 An expression such as `ESP_aSum(price * quantity) / ESP_aCount(price)` is taken apart: each call of
-an aggregate function becomes a `Call`, and in the expression a field `#0`, `#1`, … stands for it.
+an aggregate function becomes a `Call`, and in the expression a field `#0`, `#1`, … takes its place.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Signature(NamedTuple):
         most: at most.
         kinds: which kinds they have; empty: any.
         gives: a type, or: "same" as its argument, "sum" (whole numbers or doubles).
-        constant: what the argument behind them is, if there is one.
+        constant: what the argument after them is, if there is one.
     """
 
     least: int
@@ -162,7 +162,7 @@ class Calls:
         )
 
     def _argument(self, node: Node) -> tuple[str, str]:
-        """Return text and kind of an argument; a field's name may stand in quotes."""
+        """Return text and kind of an argument; a field's name may be quoted."""
         if node.what == "literal" and node.value in self._fields:
             node = Node("quoted", node.at, words=(str(node.value),))
         if _has_call(node):
@@ -211,8 +211,8 @@ def _constant(parts: list[Node], signature: Signature, call: Node) -> int | str:
     if what == "opcode" and str(value).lower() in OPCODES:
         return OPCODES[str(value).lower()]
     wanted = {
-        "lag": f"a whole number from 0 to {MAX_LAG} behind the field",
-        "separator": "a text behind the field",
+        "lag": f"a whole number from 0 to {MAX_LAG} after the field",
+        "separator": "a text after the field",
         "opcode": "1 (insert), 2 (update) or 3 (delete)",
     }[what]
     raise ExpressionError(f"{call.words[0]}() takes {wanted}", call.at)

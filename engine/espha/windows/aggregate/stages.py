@@ -73,7 +73,7 @@ class Aggregate:
         self._runs = [self._runs_of(call) for call in window.calls]
         texts = iter(window.expressions)
         names = iter(range(len(self._names)))
-        # A number stands for a part of the group's key.
+        # A number is a part of the group's key.
         self._columns: list[int | Run] = [
             next(names) if field.key else self._computed(next(texts), field.type)
             for field in window.fields

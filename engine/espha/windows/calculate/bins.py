@@ -21,7 +21,7 @@ def bin_of(value: Number, power: int) -> int:
 
 
 class Bins:
-    """At most `most` bins of equal width, a power of two, that stand on multiples of it.
+    """At most `most` bins of equal width, a power of two, with limits at multiples of it.
 
     They are as narrow as the values allow. Two bins become one without knowing their values, so
     the counts over all events are those that the events together would give.

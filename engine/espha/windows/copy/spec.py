@@ -1,4 +1,4 @@
-"""Copy windows, which keep the rows of their input, for a while or for ever."""
+"""Copy windows, which keep the rows of their input, for a while or forever."""
 
 from typing import Literal
 

@@ -24,7 +24,7 @@ class CounterWindow(Window):
     Attributes:
         inputs: names of the windows that feed it, by port.
         count_interval: milliseconds between two reports; None: a report for each event.
-        clear_interval: milliseconds without an event after which an input starts anew; None: never.
+        clear_interval: milliseconds without an event until an input starts again; None: never.
     """
 
     type: Literal["counter"] = "counter"

@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """What a shape, and what is near it, lies within."""
+    """A rectangle that contains a shape and what is near it."""
 
     left: float
     bottom: float

@@ -37,7 +37,7 @@ class Geometry(NamedTuple):
         x: field with the x of a circle's centre; empty: there are no circles. So with `y`.
         radius: field with its radius; empty: `default_radius` for all. Metres or units.
         data: field with the points of a polygon; empty: there are none.
-        separator: what stands between its numbers.
+        separator: what separates its numbers.
         description: field with a text for the output; empty: none.
     """
 
@@ -234,7 +234,7 @@ def _outputs(reading: Reading, element: etree._Element) -> dict[str, str]:
 def _fields(
     reading: Reading, positions: Feed, geometries: Feed, outputs: dict[str, str], *, multiple: bool
 ) -> tuple[Field, ...] | None:
-    """Return the schema: as given, or the positions' with the outputs behind it."""
+    """Return the schema: as given, or that of the positions and then the outputs."""
     if multiple and "eventnumber" not in outputs:
         reading.refuse("output-multiple-results needs eventnumber-fieldname: it is part of the key")
         return None

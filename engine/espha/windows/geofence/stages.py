@@ -60,7 +60,7 @@ def stages(window: GeofenceWindow, feeds: Sequence[tuple[Field, ...]]) -> list[S
 class Fences:
     """Geometries by key, and by where they are.
 
-    Each stands in the cells (at most four) that its box touches in a grid whose cells are just
+    Each is in the cells (at most four) that its box touches in a grid whose cells are just
     larger than the box; there is a grid for each power of two. So a position looks into one cell
     of each grid, however many geometries there are.
     """

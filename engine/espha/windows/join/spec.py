@@ -342,7 +342,7 @@ WINDOW = WindowType(
     elements=frozenset({"join", "output", "schema", "schema-string", "expr-initialize"}),
     inputs=(2, 2),
     roles=frozenset({"left", "right"}),
-    no_retention="a result goes when its rows go; give a window before it, or a copy behind it, "
+    no_retention="a result goes when its rows go; give a window before it, or a copy after it, "
     "the retention",
     own_rows=True,
 )

@@ -46,7 +46,7 @@ class Cause(NamedTuple):
 
 
 class Maker:
-    """Makes result rows of a fact and a table row; None stands for no row."""
+    """Makes result rows of a fact and a table row; None is no row."""
 
     def __init__(self, window: JoinWindow, left: Sequence[Field], right: Sequence[Field]) -> None:
         fields = joined_fields(left, right)

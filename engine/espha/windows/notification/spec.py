@@ -30,7 +30,7 @@ FIELDS: Final = (
 """Schema of every notification window: one event for each delivery."""
 
 NAME: Final = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_.-]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
-"""`$name` and `${name}` in texts stand for a field or a function's result, `$$` for a dollar."""
+"""`$name` and `${name}` in texts are a field or the result of a function, `$$` is a dollar."""
 
 _INFO: Final[dict[str, frozenset[str]]] = {
     "email": frozenset({"sender", "recipients", "subject", "from", "to"}),
@@ -110,7 +110,7 @@ def _read(reading: Reading) -> NotificationWindow | None:
 
 
 def _check_schema(reading: Reading, scope: Scope) -> None:
-    """The schema of such a window names values for texts; every name can be used without it."""
+    """Warn of fields without a value; texts can use every name, with or without a schema."""
     element = reading.element
     if element.find("schema") is None and element.find("schema-string") is None:
         return

@@ -98,8 +98,8 @@ def _template(template: str, scope: Scope, *, as_json: bool = False) -> Write:
 
     Args:
         template: the text.
-        scope: what the names stand for.
-        as_json: the text is JSON and names stand within its strings.
+        scope: what the names mean.
+        as_json: the text is JSON and names occur within its strings.
     """
     parts: list[str | Run] = []
     place = 0

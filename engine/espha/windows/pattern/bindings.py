@@ -27,7 +27,7 @@ _TYPES: Final[dict[str, TypeName]] = {
 
 
 class Given(NamedTuple):
-    """An event of interest as it stands in the XML.
+    """An event of interest as written in the XML.
 
     Attributes:
         name: what the logic calls it.
@@ -53,7 +53,7 @@ class Interest(NamedTuple):
     Attributes:
         condition: runs on the event's values followed by those of `names`.
         binds: what it can bind, in the order of the text.
-        names: the bound names that its expression sees behind the event's fields, in order.
+        names: the bound names that its expression sees after the event's fields, in order.
         language: keeps the variables of its expressions.
     """
 

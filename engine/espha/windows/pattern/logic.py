@@ -84,7 +84,7 @@ def parse_logic(text: str, events: Sequence[str]) -> Logic:
         events: names of the pattern's events of interest.
 
     Raises:
-        LogicError: not readable, an unknown event, one that stands twice, a wrong number of
+        LogicError: not readable, an unknown event, one that occurs twice, a wrong number of
             operands, a limit that is too long, or nothing that an event could begin.
     """
     if len(text) > MAX_LENGTH:

@@ -227,8 +227,8 @@ def _matcher(ports: frozenset[int], interest: Interest, names: dict[str, int]) -
 
     Args:
         ports: the inputs that the event comes from.
-        interest: its expression, which sees the bound names behind the fields.
-        names: where in `Instance.bound` each bound name stands.
+        interest: its expression, which sees the bound names after the fields.
+        names: position of each bound name in `Instance.bound`.
     """
     run = interest.condition.run
     seen = [names[name] for name in interest.names]

@@ -1,4 +1,4 @@
-"""The machine behind a pattern: one tree of operators, many instances that walk through it.
+"""The machine of a pattern: one tree of operators, many instances that walk through it.
 
 A node of an instance is in one of five states, from bad to good:
 
@@ -41,7 +41,7 @@ class Instance:
         rows: the event taken for each event of interest; None: none yet.
         status: state of each node; None: its turn has not come.
         since: when the limit of each node began; None: it has not.
-        count: of each node, how many operands (`fby`) or events (`is`) are behind it.
+        count: of each node, how many operands (`fby`) or events (`is`) it has passed.
     """
 
     __slots__ = ("bound", "count", "key", "number", "rows", "since", "status")
@@ -86,7 +86,7 @@ class Offer:
 
 
 class Node:
-    """An operator or an event of interest; what it remembers stands in the instance."""
+    """An operator or an event of interest; what it remembers is in the instance."""
 
     def __init__(self, place: int, logic: Logic, parts: Sequence["Node"]) -> None:
         self.place, self.limit, self.parts = place, logic.limit, parts
@@ -239,10 +239,10 @@ class FollowedBy(Node):
         return self._status(offer)
 
     def _pass(self, instance: Instance, place: int, taken: bool) -> None:
-        """Leave behind what is before `place`, unless a guard still stands there."""
-        behind = self.parts[instance.count[self.place] : place]
-        if taken or all(instance.status[part.place] == DONE for part in behind):
-            for part in behind:
+        """Pass what is before `place`, unless a guard is still there."""
+        passed = self.parts[instance.count[self.place] : place]
+        if taken or all(instance.status[part.place] == DONE for part in passed):
+            for part in passed:
                 instance.status[part.place] = DONE
             instance.count[self.place] = max(place, instance.count[self.place])
 
@@ -254,7 +254,7 @@ class FollowedBy(Node):
             part.reset(instance)
 
     def _status(self, offer: Offer) -> int:
-        """Return the worst state of what is not behind us, after its turn has come."""
+        """Return the worst state of what is not passed yet, after its turn has come."""
         instance, worst = offer.instance, DONE
         for part in self.parts[instance.count[self.place] :]:
             status = instance.status[part.place]

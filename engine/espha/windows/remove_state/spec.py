@@ -12,7 +12,7 @@ Removed = Literal[
 
 NUMBER: Final = Field("eventNumber", "int64", True)
 LOG_FIELDS: Final = (Field("opcode", "string"), Field("flags", "string"))
-"""What `add-log-fields` adds behind the number."""
+"""What `add-log-fields` adds after the number."""
 
 
 class RemoveStateWindow(Window):

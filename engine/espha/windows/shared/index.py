@@ -9,7 +9,7 @@ It turns what an event asks for into what happens to the row:
     D               D with the old row  refused
     SD              D with the old row  nothing
 
-What retention has made, and what follows from it in windows behind, keeps the flag R.
+What retention causes, here and in the windows that follow, keeps the flag R.
 """
 
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ class Index(Rows):
 class RetainingIndex:
     """The rows of a window with retention.
 
-    Rows that leave are D events with flag R, oldest first, behind what pushed them out.
+    Rows that leave are D events with flag R, oldest first, after what displaced them.
     """
 
     def __init__(self, fields: Sequence[Field], retention: Retention) -> None:

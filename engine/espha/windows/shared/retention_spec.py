@@ -103,7 +103,7 @@ def _duration(element: etree._Element, findings: Findings) -> int:
         reason = f"{text_of(element)!r} is not a length of time, such as 30 seconds"
         findings.refuse(element, reason)
         return 0
-    # What stands beside the number is nearer to it than the attribute.
+    # A unit beside the number takes precedence over the attribute.
     word = (match[2] or element.get("unit", "").strip() or "seconds").lower()
     unit = _MICROSECONDS.get(_SHORT.get(word, word.removesuffix("s")))
     if unit is None:

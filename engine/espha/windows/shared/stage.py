@@ -14,7 +14,7 @@ An update block is the new row (U) followed by the old row (D). It stays togethe
 
 
 class Moment:
-    """When and whence a unit comes.
+    """When a unit comes, and from where.
 
     Attributes:
         clock: milliseconds since 1970, from the order record; never going back.
@@ -66,7 +66,7 @@ class TimedStage(Stage, Protocol):
         ...
 
     def expire(self, at: Moment) -> Sequence[Unit]:
-        """Return what leaves because of the time; afterwards `due()` lies behind `at.clock`."""
+        """Return what leaves because of the time; afterwards `due()` is later than `at.clock`."""
         ...
 
 
@@ -87,6 +87,6 @@ class OnlyInserts:
 
 
 def places(names: Iterable[str], fields: Iterable[Field]) -> list[int]:
-    """Return where in `fields` the fields `names` stand."""
+    """Return the positions of the fields `names` in `fields`."""
     by_name = {field.name: place for place, field in enumerate(fields)}
     return [by_name[name] for name in names]

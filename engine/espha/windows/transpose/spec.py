@@ -21,7 +21,7 @@ MAX_TAGS: Final = 1_000
 
 
 class Cell(NamedTuple):
-    """Where one value of one tag stands: a field of the wide schema."""
+    """One value of one tag, and its field in the wide schema."""
 
     tag: str
     value: str
@@ -116,7 +116,7 @@ Read = tuple[tuple[Cell, ...], tuple[Field, ...]]
 def _wide_fields(
     reading: Reading, tag_name: str, values: tuple[str, ...], tags: tuple[str, ...]
 ) -> Read:
-    """Return the input without tag and values, and a field for each value of each tag behind."""
+    """Return the input without tag and values, then a field for each value of each tag."""
     types = {field.name: field for field in reading.feed}
     for name in (tag_name, *values):
         if name not in types:
@@ -134,7 +134,7 @@ def _wide_fields(
 def _long_fields(
     reading: Reading, tag_name: str, values: tuple[str, ...], tags: tuple[str, ...]
 ) -> Read:
-    """Return the input without the values of tags, with the tag as a key and the values behind."""
+    """Return the input without the values of tags, with the tag as a key, then the values."""
     types = {field.name: field for field in reading.feed}
     cells = tuple(_long_cell(tag, value, values, types) for tag in tags for value in values)
     found: dict[str, TypeName] = {}
@@ -157,7 +157,7 @@ def _long_fields(
 
 
 def _long_cell(tag: str, value: str, values: tuple[str, ...], types: dict[str, Field]) -> Cell:
-    """A single value can stand in a field that is called like its tag."""
+    """Return the cell of a tag's value; a single value may be in a field named like its tag."""
     field = f"{tag}_{value}"
     alone = len(values) == 1 and field not in types and tag in types
     return Cell(tag, value, tag if alone else field)

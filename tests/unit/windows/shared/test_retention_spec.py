@@ -1,12 +1,12 @@
 """How retention is written in a model."""
 
-import re
-
 import pytest
+from lxml import etree
 
 from espha.model import ModelError, Project
 from espha.model.project import Retention
 from espha.reader import read_project
+from espha.windows.types import WINDOWS
 from support.every import TEXT
 from support.models import behind, source, xml
 
@@ -86,21 +86,36 @@ def test_attributes_without_effect_are_warnings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"),
+    ("name", "reason"),
     [
         ("aggregate", "a group goes when its last row goes; give a window before it the retention"),
-        ("join", "give a window before it, or a copy behind it, the retention"),
+        ("join", "give a window before it, or a copy after it, the retention"),
         ("notification", "a notification keeps no rows"),
     ],
 )
-def test_windows_that_keep_rows_in_their_own_way_have_no_retention(kind: str, reason: str) -> None:
+def test_windows_that_keep_rows_in_their_own_way_have_no_retention(name: str, reason: str) -> None:
+    assert reason in WINDOWS[name].no_retention
+    assert WINDOWS[name].own_rows
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_has_a_retention_or_says_why_not(name: str) -> None:
     element = '<retention type="bycount_sliding">1</retention>'
-    text = re.sub(f"(<window-{kind} [^>]*>)", rf"\1\n{element}", TEXT)
+    tree = etree.fromstring(TEXT.encode())
+    window = tree.findall(f".//window-{name}")[-1]
+    for other in window.findall("retention"):
+        window.remove(other)
+    window.append(etree.fromstring(element))
+    window.set("index", "pi_HASH")
+    reason = WINDOWS[name].no_retention
+    if not reason:
+        path = f"q/{window.get('name')}"
+        assert read_project(etree.tostring(tree)).windows[path].retention is not None
+        return
     with pytest.raises(ModelError) as caught:
-        read_project(text)
+        read_project(etree.tostring(tree))
     (problem,) = caught.value.problems
-    assert problem.element == "retention"
-    assert reason in problem.reason
+    assert (problem.element, problem.reason) == ("retention", reason)
 
 
 def test_a_source_with_two_problems_says_both() -> None:

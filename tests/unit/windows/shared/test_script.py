@@ -35,16 +35,16 @@ SCHEMA = "id*:int64,y:int64,z:string"
 
 
 def window(
-    kind: str, *, code: str = "", schema: str = SCHEMA, more: str = "", head: str = ""
+    type_: str, *, code: str = "", schema: str = SCHEMA, more: str = "", head: str = ""
 ) -> str:
     body = f"<schema-string>{schema}</schema-string>{more}"
-    script = f"<code><![CDATA[{code or CODES[kind]}]]></code>"
-    return f'<window-{kind} name="out" {head}>{body}{script}{SUB}</window-{kind}>'
+    script = f"<code><![CDATA[{code or CODES[type_]}]]></code>"
+    return f'<window-{type_} name="out" {head}>{body}{script}{SUB}</window-{type_}>'
 
 
-def kernel(kind: str, index: str = "pi_EMPTY", **more: str) -> Kernel:
+def kernel(type_: str, index: str = "pi_EMPTY", **more: str) -> Kernel:
     edge = '<edge source="in" target="out"/>'
-    windows = source("id*:int64,x:int64", 'index="pi_HASH"') + window(kind, **more)
+    windows = source("id*:int64,x:int64", 'index="pi_HASH"') + window(type_, **more)
     return Kernel(read_project(xml(windows, edge, index=index)))
 
 
@@ -54,12 +54,12 @@ def out(run: Kernel, given: str) -> str:
     return "; ".join([*found, *(f"! {reason}" for _, reason in run.take_refusals())])
 
 
-BOTH = pytest.mark.parametrize("kind", ["lua", "python"])
+BOTH = pytest.mark.parametrize("type_", ["lua", "python"])
 
 
 @BOTH
-def test_a_stateless_window_gives_rows_the_opcode_of_the_event(kind: str) -> None:
-    run = kernel(kind)
+def test_a_stateless_window_gives_rows_the_opcode_of_the_event(type_: str) -> None:
+    run = kernel(type_)
     assert out(run, "I 1,5") == "I 1,1,insert"
     assert out(run, "U 1,6") == "U 1,2,update"
     assert out(run, "I 2,1") == ""
@@ -69,8 +69,8 @@ def test_a_stateless_window_gives_rows_the_opcode_of_the_event(kind: str) -> Non
 
 
 @BOTH
-def test_a_stateful_window_keeps_the_rows_that_the_script_makes(kind: str) -> None:
-    run = kernel(kind, "pi_HASH")
+def test_a_stateful_window_keeps_the_rows_that_the_script_makes(type_: str) -> None:
+    run = kernel(type_, "pi_HASH")
     assert out(run, "I 1,5") == "I 1,1,insert"
     assert out(run, "U 1,6") == "U 1,2,update; D 1,1,insert"
     assert out(run, "U 1,3") == "D 1,2,update"
@@ -79,8 +79,8 @@ def test_a_stateful_window_keeps_the_rows_that_the_script_makes(kind: str) -> No
 
 
 @BOTH
-def test_a_script_that_fails_refuses_the_event_for_this_window_only(kind: str) -> None:
-    run = kernel(kind)
+def test_a_script_that_fails_refuses_the_event_for_this_window_only(type_: str) -> None:
+    run = kernel(type_)
     assert "! the script failed: " in out(run, "I 1,0")
     assert "zero" in out(run, "I 2,0")
     assert out(run, "I 3,9") == "I 3,3,insert"
@@ -88,13 +88,13 @@ def test_a_script_that_fails_refuses_the_event_for_this_window_only(kind: str) -
 
 @BOTH
 @pytest.mark.parametrize("cut", [1, 3])
-def test_a_restored_window_goes_on(kind: str, cut: int) -> None:
+def test_a_restored_window_goes_on(type_: str, cut: int) -> None:
     steps = ["I 1,5", "I 2,2", "U 1,7", "I 4,0", "I 5,9"]
-    straight, restored = kernel(kind, "pi_HASH"), kernel(kind, "pi_HASH")
+    straight, restored = kernel(type_, "pi_HASH"), kernel(type_, "pi_HASH")
     for place, step in enumerate(steps):
         if place == cut:
             state = restored.state()
-            restored = kernel(kind, "pi_HASH")
+            restored = kernel(type_, "pi_HASH")
             restored.restore(state)
         assert out(restored, step) == out(straight, step)
     assert restored.state() == straight.state()
@@ -159,7 +159,7 @@ def test_the_function_can_have_another_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "more", "reason"),
+    ("type_", "more", "reason"),
     [
         ("lua", {"code": "function create( end"}, "script:1:"),
         ("python", {"code": "def create(:"}, "line 1: invalid syntax"),
@@ -169,9 +169,9 @@ def test_the_function_can_have_another_name() -> None:
         ("lua", {"more": "<copy>y</copy>"}, "field 'y' is missing, or does not have the same type"),
     ],
 )
-def test_bad_windows_are_refused(kind: str, more: dict[str, str], reason: str) -> None:
+def test_bad_windows_are_refused(type_: str, more: dict[str, str], reason: str) -> None:
     with pytest.raises(ModelError) as caught:
-        kernel(kind, **more)
+        kernel(type_, **more)
     assert reason in str(caught.value)
     assert all(problem.line > 1 for problem in caught.value.problems)
 
@@ -202,8 +202,8 @@ FILTERS = {
 
 
 @BOTH
-def test_a_filter_can_be_a_script(kind: str) -> None:
-    code = f'<code language="{kind}"><![CDATA[{FILTERS[kind]}]]></code>'
+def test_a_filter_can_be_a_script(type_: str) -> None:
+    code = f'<code language="{type_}"><![CDATA[{FILTERS[type_]}]]></code>'
     run = scripted(f'<window-filter name="out">{code}{SUB}</window-filter>')
     assert out(run, "I 1,1") == ""
     assert out(run, "U 1,5") == "I 1,5"
@@ -229,8 +229,8 @@ COMPUTES = {
 
 
 @BOTH
-def test_a_compute_can_be_a_script(kind: str) -> None:
-    code = f'<code language="{kind}"><![CDATA[{COMPUTES[kind]}]]></code>'
+def test_a_compute_can_be_a_script(type_: str) -> None:
+    code = f'<code language="{type_}"><![CDATA[{COMPUTES[type_]}]]></code>'
     schema = f"<schema-string>{SCHEMA}</schema-string>"
     run = scripted(f'<window-compute name="out">{schema}{code}{SUB}</window-compute>')
     assert out(run, "I 1,1") == "I 1,2,insert"

@@ -13,7 +13,7 @@ TIME = '<retention type="bytime_sliding">10 seconds</retention>'
 OUT_SCHEMA = "<schema-string>id*:int64,n:int64</schema-string>"
 CODE = "<code><![CDATA[{}]]></code>"
 
-WINDOWS = {
+BODIES = {
     "filter": "<expression>x != 0</expression>",
     "compute": f"{OUT_SCHEMA}<output><field-expr>k</field-expr></output>",
     "copy": "",
@@ -40,10 +40,10 @@ ATTRIBUTES = {
 }
 
 
-def kernel(kind: str, retention: str) -> Kernel:
-    attributes = f'index="pi_HASH" {ATTRIBUTES.get(kind, "")}'
-    window = f"{WINDOWS[kind]}{retention}{SUB}"
-    window = f'<window-{kind} name="out" {attributes}>{window}</window-{kind}>'
+def kernel(type_: str, retention: str) -> Kernel:
+    attributes = f'index="pi_HASH" {ATTRIBUTES.get(type_, "")}'
+    window = f"{BODIES[type_]}{retention}{SUB}"
+    window = f'<window-{type_} name="out" {attributes}>{window}</window-{type_}>'
     edge = '<edge source="in" target="out"/>'
     return Kernel(read_project(xml(source(SCHEMA) + window, edge)))
 
@@ -52,9 +52,9 @@ def row(number: int) -> str:
     return f"I {number},{number},1.5,a"
 
 
-@pytest.mark.parametrize("kind", WINDOWS)
-def test_the_oldest_row_leaves_when_there_are_too_many(kind: str) -> None:
-    window = kernel(kind, COUNT)
+@pytest.mark.parametrize("type_", BODIES)
+def test_the_oldest_row_leaves_when_there_are_too_many(type_: str) -> None:
+    window = kernel(type_, COUNT)
     first = put(window, row(5))
     put(window, row(6))
     third = put(window, row(7))
@@ -63,12 +63,12 @@ def test_the_oldest_row_leaves_when_there_are_too_many(kind: str) -> None:
     assert third.count(";") == 1
 
 
-@pytest.mark.parametrize("kind", WINDOWS)
-def test_a_row_leaves_when_it_is_too_old_also_after_a_restore(kind: str) -> None:
-    window = kernel(kind, TIME)
+@pytest.mark.parametrize("type_", BODIES)
+def test_a_row_leaves_when_it_is_too_old_also_after_a_restore(type_: str) -> None:
+    window = kernel(type_, TIME)
     first = put(window, row(5), clock=1_000)
     put(window, row(6), clock=2_000)
-    restored = kernel(kind, TIME)
+    restored = kernel(type_, TIME)
     restored.restore(window.state())
     assert restored.due() == 11_000
     leaving = [event for _, event in restored.advance(11_000)]
