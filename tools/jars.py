@@ -5,13 +5,13 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from espha.local.errors import LocalError
+from espha.local.jars import POM, PROFILES, check_sums, copy_dependencies
 from tools import ROOT
 from tools.offline_cluster import cache, command, debian
 from tools.offline_cluster.say import Failure, program, step
 
-POM = ROOT / "images" / "jars" / "pom.xml"
 JAVA = ROOT / "engine" / "java"
-PROFILES = ("kafka", "zookeeper", "engine")
 STAMP = ".pom-digest"
 JAR_DATE = "2026-01-01T00:00:00Z"
 """The same classes give the same jar, and so the same image."""
@@ -38,8 +38,11 @@ def _resolve(profile: str, key: str, target: Path) -> None:
     debian.need("mvn", "maven")
     with step(f"resolving the jars of {profile}"), cache.scratch() as path:
         fresh = path / profile
-        goal = ("dependency:copy-dependencies", f"-DoutputDirectory={fresh}")
-        command.run("mvn", "-q", "-B", "-f", POM, "-P", profile, *goal)
+        try:
+            copy_dependencies(profile, fresh)
+            check_sums(profile, fresh)
+        except LocalError as error:
+            raise Failure(str(error)) from None
         if profile == "engine":
             _compile(fresh / "espha-engine.jar", path / "classes")
         (fresh / STAMP).write_text(key)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from espha.local.commands import app as local
+
 if TYPE_CHECKING:
     from espha.protocol.settings import Settings
 
@@ -176,6 +178,7 @@ adapter = typer.Typer(help="Bring events in and results out.", no_args_is_help=T
 app.add_typer(adapter, name="adapter")
 sample = typer.Typer(help="Make sample input.", no_args_is_help=True)
 app.add_typer(sample, name="sample")
+app.add_typer(local, name="local")
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="The adapter's configuration (JSON)")]
 
@@ -205,7 +208,7 @@ def sample_memory(
     rows: Annotated[int | None, typer.Option(help="End after this many rows", min=1)] = None,
 ) -> None:
     """Append this machine's memory figures to a CSV file, row by row."""
-    from espha.sample import append_memory
+    from espha.local.sample import append_memory
 
     try:
         append_memory(file, rate, rows)

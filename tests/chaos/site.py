@@ -15,6 +15,7 @@ from kazoo.retry import KazooRetry
 
 from chaos.proxy import Proxy, Route
 from espha.ha.election import ZNODE_PREFIX
+from espha.local.processes import family
 from support.replicas import Replica
 from support.servers import (
     BRIEF,
@@ -97,17 +98,6 @@ class Pod(Replica):
         self.kill_pod()
         if self.process is not None:
             self.process.wait()
-
-
-def family(pid: int) -> list[int]:
-    """Return a process and all its descendants, parents first."""
-    found = [pid]
-    for place in found:
-        tasks = Path(f"/proc/{place}/task")
-        with contextlib.suppress(OSError):
-            for task in tasks.iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
-    return found
 
 
 class Site:

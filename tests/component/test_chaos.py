@@ -14,7 +14,7 @@ import pytest
 
 from chaos.campaign import Plan, campaign
 from chaos.here import ENVIRONMENT, ROOT
-from chaos.site import family
+from espha.local.processes import family
 from chaos.verdict import DAMAGES
 from support.deployment import Deployment
 from support.servers import Kafka, ZooKeeper, wait_until

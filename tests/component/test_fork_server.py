@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.site import family
+from espha.local.processes import family
 from espha.kafka.writer import FencedWriter, Record
 from support.deployment import Deployment
 from support.replicas import Replica

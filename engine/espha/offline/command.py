@@ -31,6 +31,7 @@ from espha.offline.runner import Runner
 from espha.offline.senders import Sender
 from espha.offline.sinks import FileSink, MessageSink, Sink
 from espha.offline.spark import SparkEngine, why_no_spark
+from espha.pipeline.jars import jars_folder
 from espha.reader import read_project
 
 DONE: Final = 0
@@ -215,7 +216,7 @@ def _engine(
         raise UsageError(f"--engine {options.engine!r}: there are spark and kernel")
     if options.engine == "kernel":
         return KernelEngine(project), "the kernel"
-    jars = Path(os.environ.get("ESPHA_JARS", "/opt/espha/jars"))
+    jars = jars_folder()
     lacking = why_no_spark(jars)
     if lacking:
         if options.engine == "spark":

@@ -1,0 +1,1 @@
+"""A whole deployment on one machine, as plain processes: Kafka, ZooKeeper, engines, adapters."""

@@ -1,0 +1,37 @@
+"""`espha local verify`: the checker, told what it must know of a deployment."""
+
+from espha.checker.command import Wish, run_verify
+from espha.local.errors import LocalError
+from espha.local.state import PREFIX, Folder
+
+
+def verify(folder: Folder, sums: tuple[str, ...], *, as_json: bool) -> int:
+    """Run the checker; return its exit code.
+
+    Raises:
+        LocalError: there is no deployment, or it does not run.
+    """
+    wish = checks(folder, sums)
+    if not folder.is_held():
+        raise LocalError("the deployment does not run: `espha local up` first")
+    return run_verify(wish, as_json)
+
+
+def checks(folder: Folder, sums: tuple[str, ...], until_idle: float | None = None) -> Wish:
+    """Return what the checker is told; without sums, the order log's digests are what counts."""
+    wish = folder.wish()
+    sums = sums or wish.sums
+    one = bool(sums) and len(wish.inputs) == 1 and len(wish.outputs) == 1
+    return Wish(
+        bootstrap=wish.bootstrap,
+        model=folder.model,
+        prefix=PREFIX,
+        deployment=f"local/{wish.name}",
+        sums=sums,
+        source_file=wish.inputs[0].file.path if one else None,
+        header_lines=wish.inputs[0].file.header_lines if one else 1,
+        result_file=wish.outputs[0].file.path if one else None,
+        faults=folder.faults,
+        until_idle=until_idle,
+        values=bool(sums),
+    )
