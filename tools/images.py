@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from espha.local.jars import PROFILES
 from tools import ROOT, jars
 from tools.offline_cluster import base, cache, clients, command, docker, golang, node
 from tools.offline_cluster.say import Failure, line, program, step
@@ -81,7 +82,7 @@ def _build_server(name: str) -> None:
 def _dependencies(name: str) -> str:
     """Build the image below an application, of wheels and jars, and returns its tag."""
     folder, below = IMAGES / "python", base.image()
-    libraries = jars.directory(name) if name in jars.PROFILES else None
+    libraries = jars.directory(name) if name in PROFILES else None
     arguments = {"BASE_IMAGE": below, "JRE_PACKAGE": JRE_PACKAGE if libraries else ""}
     stamps = [libraries / jars.STAMP] if libraries else []
     wheels = (repr(_wanted(name)), ROOT / "requirements.lock", PYTHON)

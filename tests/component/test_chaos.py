@@ -14,8 +14,8 @@ import pytest
 
 from chaos.campaign import Plan, campaign
 from chaos.here import ENVIRONMENT, ROOT
-from espha.local.processes import family
 from chaos.verdict import DAMAGES
+from espha.local.processes import family
 from support.deployment import Deployment
 from support.servers import Kafka, ZooKeeper, wait_until
 

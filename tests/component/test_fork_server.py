@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from espha.local.processes import family
 from espha.kafka.writer import FencedWriter, Record
+from espha.local.processes import family
 from support.deployment import Deployment
 from support.replicas import Replica
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until

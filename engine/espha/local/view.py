@@ -41,12 +41,12 @@ def _engines(look: Look, before: Look | None) -> Table:
         now, then = told.get(name), _earlier(before, name)
         table.add_row(
             name,
-            status.role if status else "-",
+            status.role.value if status else "-",
             _state(status),
             "yes" if in_sync(status) else "no",
             str(first - now.events_in) if now else "-",
-            _rate(look, before, now and now.events_in, then and then.events_in),
-            _rate(look, before, now and now.events_out, then and then.events_out),
+            _rate(look, before, *(one.events_in if one else None for one in (now, then))),
+            _rate(look, before, *(one.events_out if one else None for one in (now, then))),
             str(_restarts(look, name)),
         )
         _remark(table, status)
@@ -65,7 +65,7 @@ def _adapters(look: Look, before: Look | None) -> Table:
         rate = _rate(look, before, rows, rows_of(before.statuses.get(name)) if before else None)
         table.add_row(
             name,
-            status.role if status else "-",
+            status.role.value if status else "-",
             _state(status),
             "-" if rows is None else str(rows),
             rate,
@@ -92,7 +92,7 @@ def _table(*columns: str) -> Table:
 
 
 def _state(status: ReplicaStatus | None) -> str:
-    state = str(status.state) if status else "down"
+    state = status.state.value if status else "down"
     colour = _STATES.get(state)
     return f"[{colour}]{state}[/]" if colour else state
 
