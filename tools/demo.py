@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
+from espha.local.outcome import complaint, table
 from tools import ROOT
 from tools.offline_cluster import clients, command
 from tools.offline_cluster import wait as waiting
@@ -332,36 +332,11 @@ def conclude(report: dict[str, Any], seconds: float) -> None:
     Raises:
         Failure: something was lost, doubled, out of order or wrong.
     """
-    wrongs = {
-        "lost": report["lost"],
-        "double": report["double"],
-        "out of order": report["disorder"],
-        "wrong sums": report["wrong_sums"],
-        "anything else wrong": report["foreign"] + report["wrong_values"] + len(report["order"]),
-    }
-    table = Table(title="What came out", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_row("rows in (file)", str(report["rows_in_file"]))
-    table.add_row("rows in (topic)", str(report["rows_in"]))
-    table.add_row("rows out (topic)", str(report["rows_out"]))
-    table.add_row("rows out (file)", str(report["rows_in_result"]))
-    table.add_row("take-overs", str(report["epoch"] - 1))
-    table.add_section()
-    for name, count in wrongs.items():
-        table.add_row(name, f"[{'red' if count else 'green'}]{count}[/]")
-    table.add_section()
-    for name, gap in report["gaps_ms"]:
-        table.add_row(
-            f"longest gap, ms: {name}", "no row after it" if gap is None else f"{gap:.0f}"
-        )
-    Console().print(table)
+    Console().print(table(report))
     line(f"without faults a row comes every 100 ms; the demo took {seconds:.0f} s")
-    bad = [f"{name}: {count}" for name, count in wrongs.items() if count]
+    bad = complaint(report)
     if bad:
-        raise Failure(
-            "\n".join([f"the output is not right ({', '.join(bad)})", *report["complaints"]])
-        )
+        raise Failure(bad)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -142,15 +140,3 @@ def tail(path: Path, lines: int, say: Callable[[str], None]) -> int:
     for line in text.splitlines()[-lines:]:
         say(line)
     return end
-
-
-def sample_producer(file: Path, mark: dict[str, str], rate: float) -> subprocess.Popen[bytes]:
-    """Start what appends this machine's memory figures to a file."""
-    command = [sys.executable, "-m", "espha.cli", "sample", "memory", "--file", str(file)]
-    return subprocess.Popen(
-        [*command, "--rate", str(rate)],
-        env={**os.environ, **mark},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )

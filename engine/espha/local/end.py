@@ -38,13 +38,14 @@ def down(folder: Folder, *, delete: bool) -> int:
     return left
 
 
-def kill(folder: Folder, name: str, what: What | None) -> float:
+def kill(folder: Folder, name: str, what: What | None, *, note: bool = True) -> float:
     """Kill a process with SIGKILL, as a fault would; the keeper starts it again.
 
     Args:
         folder: of the deployment.
         name: of an engine, an adapter or a server.
         what: of an engine: its process, the JVM, or the supervisor with all that is below.
+        note: tell the checker.
 
     Returns:
         The moment, in seconds since 1970.
@@ -66,7 +67,8 @@ def kill(folder: Folder, name: str, what: What | None) -> float:
     moment = time.time()
     for victim in victims:
         victim.signal(signal.SIGKILL)
-    folder.note_fault(_title(name, what), moment)
+    if note:
+        folder.note_fault(_title(name, what), moment)
     return moment
 
 

@@ -69,7 +69,7 @@ class Look:
         told = (one.engine for one in self.engines().values() if one)
         return max((progress.epoch for progress in told if progress), default=0)
 
-    def fingerprint(self) -> str:
+    def states(self) -> str:
         """Return what changes when something moves."""
         states = [
             (name, one.state, one.restarts, one.progress) if one else name

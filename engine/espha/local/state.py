@@ -25,6 +25,8 @@ from espha.local.processes import Identity
 
 PREFIX = "local"
 """Topics begin with it: each deployment has a Kafka of its own."""
+DATA = "data"
+"""In the folder: files that adapters read and write, where somebody puts them there."""
 Phase = Literal["starting servers", "starting engines", "running", "ending", "failed"]
 
 

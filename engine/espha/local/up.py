@@ -19,7 +19,7 @@ from espha.local.java import check_java
 from espha.local.look import Look, look_at
 from espha.local.ports import free_ports, is_free
 from espha.local.processes import sweep
-from espha.local.state import PREFIX, Folder, Input, Output, Wish, sentence
+from espha.local.state import DATA, PREFIX, Folder, Input, Output, Wish, sentence
 from espha.local.waiting import Patience
 from espha.model import ModelError, Project
 from espha.offline.command import home_tokens
@@ -116,7 +116,7 @@ def wait_ready(folder: Folder, progress: Callable[[Look], None]) -> Look:
         LocalError: it failed, or nothing has moved for long.
     """
     wish, seen = folder.wish(), Look()
-    patience = Patience(_STILL_S, lambda: (seen.fingerprint(), _written(folder)))
+    patience = Patience(_STILL_S, lambda: (seen.states(), _written(folder)))
     before = folder.running().keeper
     while True:
         running = folder.running()
@@ -152,7 +152,7 @@ def _make(folder: Folder, options: UpOptions, say: Say) -> None:
     if options.model is None:
         folder.wish()  # says that there is none
         return
-    if folder.path.is_dir() and any(folder.path.iterdir()):
+    if folder.path.is_dir() and any(entry.name != DATA for entry in folder.path.iterdir()):
         raise LocalError(f"{folder.path} is not empty, and holds no deployment; name another one")
     text, inputs, outputs = _read(options.model, options, say)
     where = next(each for each in (folder.path, *folder.path.parents) if each.exists())

@@ -1,0 +1,33 @@
+"""The wheel, with our jar in it: `python -m tools.wheel` puts it into dist/."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from espha.pipeline.jars import OWN_JAR, own_folder
+from tools import ROOT, jars
+from tools.offline_cluster import command
+from tools.offline_cluster.say import program, step
+
+
+def main() -> None:
+    """Compile our jar, place it where the package's data are, build, and take it away again."""
+    jar = jars.directory("engine") / OWN_JAR
+    place = ROOT / "engine" / "espha" / own_folder().relative_to(own_folder().parents[1])
+    target = ROOT / "dist"
+    with step("building the wheel"):
+        try:
+            place.mkdir(exist_ok=True)
+            shutil.copy2(jar, place / OWN_JAR)
+            uv = Path(sys.prefix) / "bin" / "uv"
+            options = ("--wheel", "--quiet", "--system-certs", "--out-dir", target)
+            command.run(uv, "build", *options, ROOT)
+        finally:
+            shutil.rmtree(place)  # a checkout uses what it has compiled, never an old jar
+            shutil.rmtree(ROOT / "build", ignore_errors=True)  # setuptools' leftovers
+    for wheel in sorted(target.glob("espha-*.whl")):
+        print(wheel)
+
+
+if __name__ == "__main__":
+    program(main)
