@@ -57,8 +57,11 @@ mutations: jars ## take out what protects each invariant, and see its test fail
 fuzz: venv ## 10,000 damaged models and 10,000 damaged lines of CSV, in some minutes
 	@ESPHA_FUZZ=10000 $(PYTEST) tests/unit/fuzz
 
-.PHONY: help demo demo-clean cluster cluster-clean images venv lint wheel \
-        test test-unit test-component test-cluster fuzz bench chaos mutations docs
+docs: venv ## the documentation's site, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+
+wheel: venv ## dist/espha-*.whl, with our jar in it
+	@$(PYTHON) -m tools.wheel
 
 bench: jars ## measurements
 	@$(PYTEST) tests/bench

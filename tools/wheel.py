@@ -24,7 +24,8 @@ def main() -> None:
             command.run(uv, "build", *options, ROOT)
         finally:
             shutil.rmtree(place)  # a checkout uses what it has compiled, never an old jar
-            shutil.rmtree(ROOT / "build", ignore_errors=True)  # setuptools' leftovers
+            for left in (ROOT / "build" / "lib", *(ROOT / "build").glob("bdist.*")):
+                shutil.rmtree(left, ignore_errors=True)
     for wheel in sorted(target.glob("espha-*.whl")):
         print(wheel)
 

@@ -1,6 +1,6 @@
 """`espha local verify`: the checker, told what it must know of a deployment."""
 
-from espha.checker.command import Wish, run_verify
+from espha.checker.command import VerifyOptions, run_verify
 from espha.local.errors import LocalError
 from espha.local.state import PREFIX, Folder
 
@@ -17,12 +17,12 @@ def verify(folder: Folder, sums: tuple[str, ...], *, as_json: bool) -> int:
     return run_verify(wish, as_json)
 
 
-def checks(folder: Folder, sums: tuple[str, ...], until_idle: float | None = None) -> Wish:
+def checks(folder: Folder, sums: tuple[str, ...], until_idle: float | None = None) -> VerifyOptions:
     """Return what the checker is told; without sums, the order log's digests are what counts."""
     wish = folder.wish()
     sums = sums or wish.sums
     one = bool(sums) and len(wish.inputs) == 1 and len(wish.outputs) == 1
-    return Wish(
+    return VerifyOptions(
         bootstrap=wish.bootstrap,
         model=folder.model,
         prefix=PREFIX,

@@ -9,7 +9,6 @@
 `python -m espha.local.keeper FOLDER`; `espha local up` starts it.
 """
 
-import json
 import os
 import signal
 import sys
@@ -20,13 +19,24 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 
+from espha.adapters.types import InputConfig, OutputConfig
 from espha.connectors.topics import topic_plan
 from espha.local.errors import LocalError
 from espha.local.ports import HOST
 from espha.local.processes import MARK, identify, sweep
 from espha.local.replicas import Replica
 from espha.local.servers import LASTING, Kafka, Server, ZooKeeper
-from espha.local.state import PREFIX, Folder, Phase, Running, Started, Wish, sentence
+from espha.local.state import (
+    PREFIX,
+    Folder,
+    Input,
+    Output,
+    Phase,
+    Running,
+    Started,
+    Wish,
+    sentence,
+)
 from espha.local.waiting import Patience
 from espha.reader import read_project
 
@@ -216,7 +226,7 @@ def _engines(folder: Folder, wish: Wish, common: dict[str, str]) -> list[Replica
 def _adapters(folder: Folder, wish: Wish, common: dict[str, str]) -> list[Replica]:
     made = []
     for source in wish.inputs:
-        config = _config(folder, source.name, source.model_dump_json(by_alias=True))
+        config = _config(folder, source, InputConfig)
         pair = [f"{source.name}-{number}" for number in range(2)]
         root = {"ESPHA_ROOT": f"/espha/adapters/{source.name}"}
         for name in pair:
@@ -225,16 +235,20 @@ def _adapters(folder: Folder, wish: Wish, common: dict[str, str]) -> list[Replic
             environment = {**common, **root, **peers}
             made.append(Replica(name, folder.path, arguments, environment, wish.port(name)))
     for target in wish.outputs:
-        config = _config(folder, target.name, target.model_dump_json(by_alias=True))
+        config = _config(folder, target, OutputConfig)
         arguments = ["--no-election", "--", "adapter", "output", "--config", str(config)]
         made.append(Replica(target.name, folder.path, arguments, common, wish.port(target.name)))
     return made
 
 
-def _config(folder: Folder, name: str, text: str) -> Path:
-    path = folder.path / f"{name}.json"
-    values = {key: value for key, value in json.loads(text).items() if value is not None}
-    path.write_text(json.dumps(values, indent=1) + "\n")
+def _config(
+    folder: Folder, adapter: Input | Output, kind: type[InputConfig] | type[OutputConfig]
+) -> Path:
+    """Write an adapter's configuration; return where it is."""
+    name = adapter.name.partition("-")[2]
+    values = {"name": name, "window": adapter.window, "file": adapter.file.model_dump()}
+    path = folder.path / f"{adapter.name}.json"
+    path.write_text(kind.model_validate(values).text())
     return path
 
 

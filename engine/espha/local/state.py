@@ -19,7 +19,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from espha.adapters.config import InputFile, OutputFile
+from espha.adapters.file_input.spec import InputFile
+from espha.adapters.file_output.spec import OutputFile
 from espha.local.errors import LocalError
 from espha.local.processes import Identity
 

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from espha.adapters.config import InputFile, OutputFile
+from espha.adapters.file_input.spec import InputFile
+from espha.adapters.file_output.spec import OutputFile
 from espha.connectors.topics import topic_plan
 from espha.local import jars
 from espha.local.errors import LocalError
@@ -23,8 +24,8 @@ from espha.local.state import DATA, PREFIX, Folder, Input, Output, Wish, sentenc
 from espha.local.waiting import Patience
 from espha.model import ModelError, Project
 from espha.offline.command import home_tokens
-from espha.offline.deployed import deployed_copy
 from espha.offline.options import InputOption, UsageError, find_window, read_input, read_settings
+from espha.offline.spark_model import spark_model
 from espha.protocol.states import EngineState
 from espha.reader import read_project
 
@@ -33,6 +34,8 @@ _LEAST_FREE = 300 << 20
 _STILL_S = 120.0
 _LOOK_S = 0.3
 _PACKAGES = ("confluent_kafka", "kazoo", "pandas", "prometheus_client", "pyarrow", "pyspark")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+_LONGEST_NAME = 20
 _SERVER_PORTS = {"zookeeper": 3, "kafka": 2}
 
 
@@ -233,7 +236,7 @@ def _read(
         published = [path for path, one in windows if path in written or one.kafka("sub")]
         if not published:
             raise LocalError("nothing would leave the model: name a window, --output WINDOW=FILE")
-        text = deployed_copy(xml, tokens, published)
+        text = spark_model(xml, tokens, published)
         topic_plan(read_project(text, str(model)), PREFIX)
     except OSError as error:
         raise LocalError(f"{model}: {error.strerror}") from None
@@ -244,10 +247,10 @@ def _read(
 
 def _input(option: InputOption, say: Say) -> Input:
     layout, file = option.layout, option.file.absolute()
-    if layout.format != "csv" or layout.upsert or option.block != 1:
+    if layout.format != "csv" or option.block != 1:
         raise LocalError(
-            f"--input {option.file}: an input adapter reads CSV, row by row; json, upsert and "
-            "block are for `espha run`"
+            f"--input {option.file}: an input adapter reads CSV, row by row; json and block are "
+            "for `espha run`"
         )
     if not file.parent.is_dir():
         raise LocalError(f"--input {option.file}: there is no folder {file.parent}")
@@ -257,16 +260,7 @@ def _input(option: InputOption, say: Say) -> Input:
     return Input(
         name=f"input-{_plain(option.window)}",
         window=option.window,
-        file=InputFile(
-            path=file,
-            growing=not whole,
-            header_lines=layout.header,
-            no_autogen_field=not layout.autogen_field,
-            add_opcode=not layout.opcode,
-            add_flags=not layout.flags,
-            date_format=layout.date_format or None,
-            delimiter=layout.delimiter,
-        ),
+        file=InputFile(path=file, growing=not whole, **layout.model_dump(exclude={"format"})),
     )
 
 
@@ -299,13 +293,17 @@ def _output(text: str, project: Project) -> Output:
 
 
 def _plain(window: str) -> str:
-    """Return a window's name as a process may be called."""
-    name = window.rpartition("/")[2]
-    return "".join(letter if letter.isalnum() else "-" for letter in name).lower()
+    """Return a window's name as an adapter may be called."""
+    name = window.rpartition("/")[2].lower()
+    plain = "".join(letter if letter in _LETTERS else "-" for letter in name)
+    return plain[:_LONGEST_NAME].strip("-") or "window"
 
 
 def _check_names(adapters: Sequence[Input | Output]) -> None:
     names = [one.name for one in adapters]
     for one in adapters:
         if names.count(one.name) > 1:
-            raise LocalError(f"window {one.window} can have one file only for each direction")
+            raise LocalError(
+                f"window {one.window} can have one file only for each direction, and its name "
+                f"must differ from others in the first {_LONGEST_NAME} letters"
+            )
