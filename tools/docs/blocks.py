@@ -16,12 +16,14 @@ from espha.protocol.reference import TABLES
 from tools import ROOT
 from tools.docs.cli import cli
 from tools.docs.layers import layers, rules
+from tools.docs.models import tables
 
 BLOCKS: Final[dict[str, Callable[[], str]]] = {
     **TABLES,
     "cli": cli,
     "layers": layers,
     "import rules": rules,
+    "models": tables,
 }
 _BLOCK: Final = re.compile(r"<!-- begin ([a-z ]+)\b[^>]*-->\n.*?<!-- end \1 -->", re.DOTALL)
 

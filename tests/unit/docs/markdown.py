@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PARTS = ROOT / "docs" / "models.d"
-"""Parts of the pages about models, as those in engine/espha/windows; the pages have the links."""
 _FENCE = re.compile(r"^ *```")
 _HEADING = re.compile(r"^#{1,6} (.+)$")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -15,10 +13,10 @@ _ABROAD = re.compile(r"^(https?:|mailto:)")
 
 
 def pages() -> list[Path]:
-    """Return all Markdown files of the repository, but for parts of which others are made."""
-    folders = ("docs", "operator", "charts", "images", "tools", "tests")
+    """Return all Markdown files of the repository."""
+    folders = ("docs", "engine", "operator", "charts", "images", "tools", "tests")
     below = (path for folder in folders for path in (ROOT / folder).rglob("*.md"))
-    return sorted(path for path in (*ROOT.glob("*.md"), *below) if PARTS not in path.parents)
+    return sorted((*ROOT.glob("*.md"), *below))
 
 
 def name(page: Path) -> str:

@@ -13,7 +13,7 @@ from espha.reader import read_project
 from espha.windows.types import WINDOWS
 from support.models import ROOT, TRADES
 
-PAGE = (ROOT / "docs/models.d/python-models.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/models/python-models.md").read_text(encoding="utf-8")
 
 
 def test_the_documented_example_prints_what_the_page_says() -> None:

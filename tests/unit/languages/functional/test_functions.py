@@ -331,7 +331,7 @@ def test_every_function_has_a_case() -> None:
 
 
 def test_every_function_is_documented() -> None:
-    text = (ROOT / "docs/models.d/functional-language.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/reference/models/functional-language.md").read_text(encoding="utf-8")
     assert [name for name in FUNCTIONS if not re.search(rf"`{name}[`(]", text)] == []
 
 

@@ -1,15 +1,8 @@
-"""The reference of models: pages of docs/models.d and of each window type, and generated tables.
+"""The reference of models: a page for each window type, and tables derived from the code."""
 
-python -m tools.models_reference          write docs/models.md
-python -m tools.models_reference --check  exit 1 when it is not up to date
-"""
-
-import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from importlib.resources import files
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from espha.connectors.files import (
     KAFKA_SOURCE_PROPERTIES,
@@ -30,96 +23,36 @@ from espha.windows.shared.spec import (
     WindowType,
 )
 from espha.windows.types import REFUSED_WINDOWS, WINDOWS
+from tools import ROOT
 
-PAGE: Final = Path(__file__).parent.parent / "docs/models.md"
-PARTS: Final = PAGE.with_suffix(".d")
-
-BEFORE: Final = ("intro", "projects", "events", "retention", "splitters")
-"""General pages before those of the windows."""
-
-AFTER: Final = (
-    "expressions", "functional-language", "scripts", "connectors", "python-models", "offline",
-)  # fmt: skip
-"""General pages after those of the windows."""
-
-_LINK: Final = re.compile(r"\]\(#([a-z0-9-]+)\)")
+FOLDER: Final = ROOT / "docs" / "reference" / "models"
+_HERE: Final = "../../../../docs/reference/models/"
+"""How the page of a window type, beside its code, begins a link to another page."""
+_NOTICE: Final = "<!-- A copy of {} by `python -m tools.docs`; do not edit. -->"
 
 
-class Page(NamedTuple):
-    """One page of the reference.
-
-    Attributes:
-        name: of its file, without a suffix.
-        title: of its one heading of the first level.
-        markdown: the text, from that heading on. Links to other pages are to their heading
-            ("#retention"), as in one document; `linked` makes links to files of them.
-    """
-
-    name: str
-    title: str
-    markdown: str
+def window_pages() -> dict[Path, str]:
+    """Return the pages of the window types, each a copy of the one beside the type's code."""
+    return {FOLDER / f"window-{name}.md": _copy(one) for name, one in WINDOWS.items()}
 
 
-def pages() -> Iterator[Page]:
-    """Yield the pages in order: general ones, each window type in the order of the list, tables."""
-    for name in BEFORE:
-        yield _page(name, (PARTS / f"{name}.md").read_text(encoding="utf-8"))
-    for name, window_type in WINDOWS.items():
-        text = (files(window_type.package) / "docs.md").read_text(encoding="utf-8")
-        yield _page(f"window-{name}", text)
-    for name in AFTER:
-        yield _page(name, (PARTS / f"{name}.md").read_text(encoding="utf-8"))
-    yield _page("reference", reference())
+def _copy(window_type: WindowType) -> str:
+    source = f"engine/{window_type.package.replace('.', '/')}/docs.md"
+    title, _, text = (ROOT / source).read_text(encoding="utf-8").partition("\n")
+    return f"{title}\n\n{_NOTICE.format(source)}\n{text.replace(_HERE, '')}"
 
 
-def _page(name: str, text: str) -> Page:
-    text = text.strip()
-    return Page(name, text.partition("\n")[0].removeprefix("# "), text)
-
-
-def linked(pages: Iterable[Page]) -> Iterator[Page]:
-    """Yield pages whose links to each other are links to files beside them."""
-    known = list(pages)
-    names = {_anchor(page.title): page.name for page in known}
-    for page in known:
-        yield page._replace(
-            markdown=_LINK.sub(lambda found: f"]({names[found[1]]}.md)", page.markdown)
-        )
-
-
-def _anchor(title: str) -> str:
-    """Return what a heading is called in links."""
-    return re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
-
-
-def page() -> str:
-    """Return all pages as one; only the first has a heading of the first level."""
-    first, *others = pages()
-    return "\n\n".join([first.markdown, *(_lowered(each.markdown) for each in others)]) + "\n"
-
-
-def _lowered(text: str) -> str:
-    code, lines = False, []
-    for line in text.splitlines():
-        code ^= line.startswith("```")
-        lines.append(f"#{line}" if line.startswith("#") and not code else line)
-    return "\n".join(lines)
-
-
-def reference() -> str:
+def tables() -> str:
     """Return the tables that are derived from the code."""
     return "\n\n".join(
         [
-            "# Reference",
-            "These tables are derived from the code. An element that is not listed is refused. An "
-            "attribute or a property that is not listed gives a warning.",
             "## Windows",
             _windows(),
             f"All windows: elements {_list(COMMON_ELEMENTS)}; attributes "
             f"{_list(COMMON_ATTRIBUTES)}. Ignored everywhere: {_list(IGNORED)}. Refused "
             f"with a hint: {_list(_refused_elements())}.",
             f"Windows without `retention`, whatever their index: {_no_retention()}.",
-            "Windows that are not supported:",
+            "## Windows that are not supported",
             _table(("window", "reason"), _refused_windows()),
             "## Functions",
             _table(("language", "functions"), _functions()),
@@ -199,18 +132,3 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     heads = list(head)
     lines = [heads, ["---"] * len(heads), *(list(row) for row in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def main() -> int:
-    """Write the page, or say whether it is up to date."""
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    if PAGE.read_text(encoding="utf-8") == page():
-        return 0
-    sys.stderr.write("docs/models.md is not up to date: run python -m tools.models_reference\n")
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
