@@ -323,7 +323,7 @@ def test_an_opcode_that_is_none_is_a_bad_record() -> None:
         ("id*:int64", "<event-loops><event-loop-xml name='l'><use-xml>$id</use-xml>"
          "<xpath>/[</xpath></event-loop-xml></event-loops>", "<xpath>: '/[' is no XPath"),
         ("id*:int64", "<event-loops><event-loop-regex name='l'><use-text>$id</use-text>"
-         "<regex>(</regex></event-loop-regex></event-loops>", "<regex>: '(' is no regular"),
+         "<regex>(</regex></event-loop-regex></event-loops>", "<regex>: '(' is not a regular"),
         ("id*:int64", "<event-loops><event-loop-json><use-json>$id</use-json>"
          "</event-loop-json></event-loops>", "the name '' cannot be used"),
     ],

@@ -18,11 +18,11 @@ from espha.languages.eel.functions import (
     Function,
     by_length,
 )
-from espha.languages.eel.patterns import PatternError, pattern
 from espha.languages.eel.regexes import METHODS
 from espha.languages.eel.scope import Scope, Variable
 from espha.languages.eel.syntax import Node
 from espha.languages.eel.value_types import NUMBERS, SCALARS, WHOLE, Kind, common
+from espha.languages.regex import RegexError, compiled
 
 _log = structlog.get_logger(__name__)
 
@@ -228,8 +228,8 @@ def is_function(name: str) -> bool:
 
 def _check_pattern(text: str, node: Node) -> None:
     try:
-        pattern(text)
-    except PatternError as error:
+        compiled(text)
+    except RegexError as error:
         raise ExpressionError(str(error), node.at) from None
 
 

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from espha.languages.eel.errors import MAX_TEXT
-from espha.languages.eel.patterns import PatternError, Spans, TooMuchWork, pattern
-from espha.model.events import BadRecord
+from espha.languages.regex import Regex, Spans, compiled, usable
 
 Held = tuple[()] | tuple[str, str | None, Spans | None]
 Done = tuple[Held, Any, int]
 """What the variable holds from now on, the result, and the steps that it took."""
 
-_WORK_OF_A_STEP: Final = 100
+_CHARACTERS_OF_A_STEP: Final = 100
+_WORK_OF_A_STEP: Final = 10_000
+_MATCHES_OF_A_STEP: Final = 10
 _REFERENCE: Final = re.compile(r"\\([0-9])")
 
 
@@ -27,9 +28,8 @@ class Method:
 
     Attributes:
         takes: one letter an argument: n number, s string.
-        gives: the kind of its result.
-        apply: takes what the variable holds and the arguments. Raises BadRecord for a search that
-            takes too many steps.
+        gives: the type of its result.
+        apply: takes what the variable holds and the arguments.
         needed: how many arguments must be there.
     """
 
@@ -41,13 +41,9 @@ class Method:
 
 def _compile(held: Held, text: str | None, encoding: str | None = None) -> Done:
     """Take a pattern; 1, or 0 for one that cannot be used."""
-    try:
-        if text is not None:
-            pattern(text)
-            return (text, None, None), 1, 1
-    except PatternError:
-        pass
-    return (), 0, 1
+    if text is None or usable(text) is None:
+        return (), 0, 1
+    return (text, None, None), 1, 1
 
 
 def _find_first(held: Held, text: str | None) -> Done:
@@ -71,30 +67,34 @@ def _find(held: Held, text: str | None, start: int) -> Done:
         return held, None, 1
     if start > len(text):
         return (held[0], text, None), 0, 1
-    try:
-        spans, work = pattern(held[0]).search(text, start)
-    except TooMuchWork:
-        raise _refused(held[0]) from None
-    return (held[0], text, spans), int(spans is not None), 1 + work // _WORK_OF_A_STEP
+    regex = compiled(held[0])
+    spans = regex.search(text, start)
+    return (held[0], text, spans), int(spans is not None), _steps(regex, len(text) - start)
+
+
+def _steps(regex: Regex, length: int) -> int:
+    """Return the steps of a search: the longer the text and the larger the pattern, the more.
+
+    RE2 mostly takes the same time a character, and for a large pattern up to its size.
+    """
+    return 1 + length * (_CHARACTERS_OF_A_STEP + regex.size) // _WORK_OF_A_STEP
 
 
 def _replace(held: Held, text: str | None, by: str | None) -> Done:
     """Replace every match; a backslash and a digit in `by` is a group, or with 0 the match."""
     if not held or text is None or by is None:
         return held, None, 1
-    try:
-        found, work = pattern(held[0]).search_all(text)
-    except TooMuchWork:
-        raise _refused(held[0]) from None
+    regex = compiled(held[0])
     parts, end, length = [], 0, 0
-    for spans in found:
+    for spans in regex.search_all(text):
         parts += [text[end : spans[0][0]], _filled(by, text, spans)]
         end = spans[0][1]
         length += len(parts[-1])
         if length > MAX_TEXT:
-            return held, None, 1 + length // _WORK_OF_A_STEP
+            break
     result = "".join([*parts, text[end:]])
-    steps = 1 + (work + len(result)) // _WORK_OF_A_STEP
+    steps = _steps(regex, len(text)) + len(parts) // (2 * _MATCHES_OF_A_STEP)
+    steps += len(result) // _CHARACTERS_OF_A_STEP
     return held, result if len(result) <= MAX_TEXT else None, steps
 
 
@@ -139,11 +139,7 @@ def _place(held: Held, number: float | None, *, start: bool) -> Done:
 
 def _groups(held: Held) -> Done:
     """Return how many groups the pattern has; null without one."""
-    return held, pattern(held[0]).groups if held else None, 1
-
-
-def _refused(text: str) -> BadRecord:
-    return BadRecord(f"a search for the pattern {text[:60]!r} takes too many steps")
+    return held, compiled(held[0]).groups if held else None, 1
 
 
 METHODS: Final[dict[str, Method]] = {

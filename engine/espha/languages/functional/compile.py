@@ -32,7 +32,7 @@ _COERCIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "f": text,
 }
 _CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
-    "p": regexes.compiled,
+    "p": regexes.checked,
     "j": documents.json_path,
     "x": documents.compiled_xpath,
     "f": times.checked_format,

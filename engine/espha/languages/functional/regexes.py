@@ -1,74 +1,49 @@
-"""Regular expressions in linear time.
+"""Functions with regular expressions, which are those of `espha.languages.regex`.
 
-RE2, because an expression of a model meets texts from outside: no text makes it slow. It knows no
-look-around and no references to groups inside an expression.
+A constant pattern is checked when the model is read. One that the data bring and that cannot be
+used matches nothing; to replace by it gives null.
 """
 
-from functools import lru_cache
+import re
 from itertools import islice
-from typing import Any, Final
-
-import re2  # type: ignore[import-untyped]
 
 from espha.languages.functional.errors import ContextError
 from espha.languages.functional.values import bounded
+from espha.languages.regex import Regex, RegexError, Spans, compiled, usable
 
-MAX_PATTERN: Final = 2_000
-"""Longest regular expression, in characters."""
+_REFERENCE = re.compile(r"[$\\]([0-9])")
 
 
-@lru_cache(maxsize=1_000)
-def compiled(pattern: str) -> Any:
-    """Return the compiled expression.
+def checked(pattern: str) -> Regex:
+    """Return the compiled pattern.
 
     Raises:
-        ContextError: RE2 does not know it.
+        ContextError: it cannot be used.
     """
-    if len(pattern) > MAX_PATTERN:
-        raise ContextError(f"a regular expression has more than {MAX_PATTERN} characters")
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else ""
-        if isinstance(reason, bytes):
-            reason = reason.decode("utf-8", "replace")
-        raise ContextError(
-            f"{pattern[:60]!r} is no regular expression of RE2 ({reason}); "
-            "look-around and references to groups are not known"
-        ) from None
-
-
-def _known(pattern: str) -> Any | None:
-    """Return the expression; None for one from the data that is wrong."""
     try:
         return compiled(pattern)
-    except ContextError:
-        return None
+    except RegexError as error:
+        raise ContextError(str(error)) from None
 
 
 def find(pattern: str, subject: str, group: int = 0) -> str | None:
     """Return what the group of the first match holds; null without one."""
-    expression = _known(pattern)
-    match = expression.search(subject) if expression else None
-    if match is None or not 0 <= group <= match.re.groups:
-        return None
-    found: str | None = match.group(group)
-    return found
+    regex = usable(pattern)
+    spans = regex.search(subject) if regex else None
+    return None if spans is None else _group(subject, spans, group)
 
 
 def matches(pattern: str, subject: str) -> int:
-    """Return 1 when the expression matches somewhere, else 0."""
-    expression = _known(pattern)
-    return int(bool(expression and expression.search(subject)))
+    """Return 1 when the pattern matches somewhere, else 0."""
+    regex = usable(pattern)
+    return int(regex is not None and regex.search(subject) is not None)
 
 
 def position(pattern: str, subject: str) -> int:
     """Return where the first match begins, from 0; -1 without one."""
-    expression = _known(pattern)
-    match = expression.search(subject) if expression else None
-    return int(match.start()) if match else -1
+    regex = usable(pattern)
+    spans = regex.search(subject) if regex else None
+    return spans[0][0] if spans else -1
 
 
 def replace_first(pattern: str, subject: str, new: str) -> str | None:
@@ -78,48 +53,54 @@ def replace_first(pattern: str, subject: str, new: str) -> str | None:
 
 def replace_all(pattern: str, subject: str, new: str) -> str | None:
     """Replace every match."""
-    return _replace(pattern, subject, new, 0)
+    return _replace(pattern, subject, new, None)
 
 
-_GROUP = re2.compile(r"[$\\]([0-9])")
-
-
-def _replace(pattern: str, subject: str, new: str, count: int) -> str | None:
-    expression = _known(pattern)
-    if expression is None:
+def _replace(pattern: str, subject: str, new: str, most: int | None) -> str | None:
+    regex = usable(pattern)
+    if regex is None:
         return None
+    parts, start = [], 0
+    for spans in islice(regex.search_all(subject), most):
+        parts += [subject[start : spans[0][0]], _filled(new, subject, spans)]
+        start = spans[0][1]
+    return bounded("".join([*parts, subject[start:]]))
 
-    def filled(match: Any) -> str:
-        def group(reference: Any) -> str:
-            number = int(reference.group(1))
-            return (match.group(number) or "") if number <= expression.groups else ""
 
-        return str(_GROUP.sub(group, new))
+def _filled(new: str, subject: str, spans: Spans) -> str:
+    if "$" not in new and "\\" not in new:
+        return new
+    return _REFERENCE.sub(lambda number: _group(subject, spans, int(number[1])) or "", new)
 
-    return bounded(str(expression.sub(filled, subject, count)))
+
+def _group(subject: str, spans: Spans, number: int) -> str | None:
+    if not 0 <= number < len(spans) or spans[number][0] < 0:
+        return None
+    begin, end = spans[number]
+    return subject[begin:end]
 
 
 def token(pattern: str, subject: str, number: int) -> str | None:
-    """Split where the expression matches and return part `number`, from 0."""
+    """Split where the pattern matches and return part `number`, from 0."""
     parts = _split(pattern, subject)
     return parts[number] if 0 <= number < len(parts) else None
 
 
 def last_token(pattern: str, subject: str, number: int = 0) -> str | None:
-    """Split where the expression matches and return part `number` from the end, from 0."""
+    """Split where the pattern matches and return part `number` from the end, from 0."""
     parts = _split(pattern, subject)
     return parts[-1 - number] if 0 <= number < len(parts) else None
 
 
 def _split(pattern: str, subject: str) -> list[str]:
-    expression = _known(pattern)
-    if expression is None:
+    regex = usable(pattern)
+    if regex is None:
         return []
     parts, start = [], 0
-    for match in expression.finditer(subject):
-        if match.end() > match.start():
-            parts.append(subject[start : match.start()])
-            start = match.end()
+    for (begin, end), *_ in regex.search_all(subject):
+        if end > begin:
+            parts.append(subject[start:begin])
+            start = end
     return [*parts, subject[start:]]
 
 
@@ -128,6 +109,7 @@ def all_matches(pattern: str, subject: str, most: int) -> list[str]:
 
     The search ends after `most` matches.
     """
-    expression = compiled(pattern)
-    group = 1 if expression.groups else 0
-    return [match.group(group) or "" for match in islice(expression.finditer(subject), most)]
+    regex = checked(pattern)
+    group = 1 if regex.groups else 0
+    found = islice(regex.search_all(subject), most)
+    return [_group(subject, spans, group) or "" for spans in found]

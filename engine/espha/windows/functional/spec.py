@@ -10,7 +10,7 @@ from espha.languages.functional.documents import compiled_xpath, json_path
 from espha.languages.functional.errors import ContextError
 from espha.languages.functional.from_xml import Context, constant_text, name_of, read_context
 from espha.languages.functional.parse import parse
-from espha.languages.functional.regexes import compiled
+from espha.languages.functional.regexes import checked
 from espha.languages.functional.scope import Scope
 from espha.model.project import Field, Part, Window
 from espha.model.schema import read_schema
@@ -25,7 +25,7 @@ LoopKind = Literal["xml", "json", "regex"]
 _LOOPS: Final[dict[str, tuple[str, str, Callable[[str], object]]]] = {
     "event-loop-xml": ("use-xml", "xpath", compiled_xpath),
     "event-loop-json": ("use-json", "json", json_path),
-    "event-loop-regex": ("use-text", "regex", compiled),
+    "event-loop-regex": ("use-text", "regex", checked),
 }
 """Tag of a loop: what it looks into, what it looks for, and the check of that."""
 

@@ -413,7 +413,7 @@ def test_an_expression_is_a_constant_text() -> None:
         ("sum(#zz,1)", "#zz is no property or expression"),
         ("abs(" * 60 + "1" + ")" * 60, "calls are nested more than 50 deep"),
         (" " * 10_001, "10001 characters; at most 10000 are read"),
-        ("rgx('(a',$s)", "is no regular expression of RE2"),
+        ("rgx('(a',$s)", "is not a regular expression of RE2"),
         (r"rgx('(a)\1',$s)", "references to groups are not known"),
         ("rgx('(?=a)',$s)", "look-around"),
         (f"rgx('{'a' * 2001}',$s)", "more than 2000 characters"),
