@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: mermaid goes into the site, and only to the pages that have a diagram."""
+"""Hooks of MkDocs: the pages of window types, and mermaid for the pages that have a diagram."""
 
 import re
 import sys
@@ -10,11 +10,17 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.docs import mermaid
+from tools.docs import mermaid, models
 from tools.offline_cluster.say import Failure
 
 SCRIPT = "assets/mermaid.min.js"
 _TAG = re.compile(rf'<script src="[^"]*{re.escape(SCRIPT)}"[^>]*></script>')
+
+
+def on_config(config: Any) -> Any:
+    """Fill in the pages of the window types, in the order of their list."""
+    config["nav"] = models.navigation(config["nav"])
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:

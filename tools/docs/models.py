@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from espha.connectors.files import (
     KAFKA_SOURCE_PROPERTIES,
@@ -26,6 +26,8 @@ from espha.windows.types import REFUSED_WINDOWS, WINDOWS
 from tools import ROOT
 
 FOLDER: Final = ROOT / "docs" / "reference" / "models"
+_PAGES: Final = "reference/models/window-*.md"
+"""What `mkdocs.yml` has in place of the pages of the window types."""
 _HERE: Final = "../../../../docs/reference/models/"
 """How the page of a window type, beside its code, begins a link to another page."""
 _NOTICE: Final = "<!-- A copy of {} by `python -m tools.docs`; do not edit. -->"
@@ -34,6 +36,21 @@ _NOTICE: Final = "<!-- A copy of {} by `python -m tools.docs`; do not edit. -->"
 def window_pages() -> dict[Path, str]:
     """Return the pages of the window types, each a copy of the one beside the type's code."""
     return {FOLDER / f"window-{name}.md": _copy(one) for name, one in WINDOWS.items()}
+
+
+def navigation(node: Any) -> Any:
+    """Return a part of the site's navigation, with the window pages in place of their pattern."""
+    if node == _PAGES:
+        return [_entry(page) for page in window_pages()]
+    if isinstance(node, dict):
+        return {title: navigation(part) for title, part in node.items()}
+    return [navigation(part) for part in node] if isinstance(node, list) else node
+
+
+def _entry(page: Path) -> dict[str, str]:
+    title = page.read_text(encoding="utf-8").partition("\n")[0]
+    name = title.removeprefix("# ").removesuffix(" windows")
+    return {name: page.relative_to(ROOT / "docs").as_posix()}
 
 
 def _copy(window_type: WindowType) -> str:

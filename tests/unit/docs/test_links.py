@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tools.docs.models import navigation
 from unit.docs.markdown import ROOT, anchors, inline_code, links, name, pages
 
 _PATH = re.compile(
@@ -36,7 +37,7 @@ def test_the_site_has_every_page() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     settings = yaml.load(re.sub(r"!!python/name:\S+", "''", text), yaml.SafeLoader)
     docs = ROOT / "docs"
-    assert set(_leaves(settings["nav"])) == {
+    assert set(_leaves(navigation(settings["nav"]))) == {
         str(path.relative_to(docs)) for path in docs.rglob("*.md")
     }
 

@@ -1,4 +1,8 @@
-"""Windows whose events a script makes, and what other windows with a script need of it."""
+"""Windows whose events a script makes, and what other windows with a script need of it.
+
+A script in Python runs in a process of its own (`espha.scripts`): the one way in which a window
+reaches something outside itself.
+"""
 
 import logging
 import math
