@@ -124,7 +124,7 @@ def earlier() -> bool:
 
 
 def clean() -> None:
-    """Remove what an earlier demo left, and makes the namespace."""
+    """Remove what an earlier demo left, and make the namespace."""
     if earlier():
         with step("removing the earlier demo"):
             kubectl("delete", "espha", "--all", "--timeout", "3m")
@@ -170,7 +170,7 @@ def deploy() -> None:
 
 
 def start_input() -> None:
-    """Start the checker, then the producer, and waits until rows reach the result file."""
+    """Start the checker, then the producer, and wait until rows reach the result file."""
     kubectl("apply", "-f", "-", stdin=json.dumps(checker_pod()))
     wait("the checker starts to watch the output", lambda: phase(CHECKER) == "Running", 120)
     kubectl("apply", "-f", ROOT / "manifests" / "sample-producer.yaml")
@@ -254,7 +254,7 @@ def show() -> None:
 
 
 def kill(name: str, how: Callable[[str], float]) -> None:
-    """Kill the active engine in one way, and waits until another one leads and all are back."""
+    """Kill the active engine in one way, and wait until another one leads and all are back."""
     old = status()
     active, failovers = old.get("active", ""), old.get("failovers", 0)
     before = rows_written()
@@ -287,14 +287,14 @@ def note(fault: str) -> None:
 
 
 def delete_active(pod: str) -> float:
-    """Delete the pod without any grace; returns the moment (seconds since 1970)."""
+    """Delete the pod without any grace; return the moment (seconds since 1970)."""
     moment = time.time()
     kubectl("delete", "pod", pod, "--force", "--grace-period=0")
     return moment
 
 
 def kill_process(pod: str) -> float:
-    """Kill the engine process; returns the moment.
+    """Kill the engine process; return the moment.
 
     Raises:
         Failure: the pod has no such process.
@@ -306,7 +306,7 @@ def kill_process(pod: str) -> float:
 
 
 def finish() -> dict[str, Any]:
-    """Stop the input, waits until all of it has arrived, and returns the checker's report.
+    """Stop the input, wait until all of it has arrived, and return the checker's report.
 
     Raises:
         Failure: the checker ended without one.

@@ -36,7 +36,7 @@ def tag(name: str) -> str:
 
 
 def build(name: str) -> str:
-    """Build one image, unless one of the same ingredients is there, and returns its tag."""
+    """Build one image, unless one of the same ingredients is there, and return its tag."""
     if name in SERVERS:
         _build_server(name)
     elif name in APPLICATIONS:
@@ -80,7 +80,7 @@ def _build_server(name: str) -> None:
 
 
 def _dependencies(name: str) -> str:
-    """Build the image below an application, of wheels and jars, and returns its tag."""
+    """Build the image below an application, of wheels and jars, and return its tag."""
     folder, below = IMAGES / "python", base.image()
     libraries = jars.directory(name) if name in PROFILES else None
     arguments = {"BASE_IMAGE": below, "JRE_PACKAGE": JRE_PACKAGE if libraries else ""}

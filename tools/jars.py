@@ -18,7 +18,7 @@ JAR_DATE = "2026-01-01T00:00:00Z"
 
 
 def directory(profile: str) -> Path:
-    """Return the directory of a profile's jars, and has Maven fill it where the pom is new.
+    """Return the directory of a profile's jars, and have Maven fill it where the pom is new.
 
     Raises:
         Failure: no such profile, or Maven cannot resolve it.
@@ -53,7 +53,7 @@ def _resolve(profile: str, key: str, target: Path) -> None:
 
 
 def archive() -> Path:
-    """Return the archive of the JVM's classes beside the engine's jars; makes it if need be."""
+    """Return the archive of the JVM's classes beside the engine's jars; make it if need be."""
     libraries = directory("engine")
     target = libraries.parent / "espha.jsa"
     stamp = target.with_suffix(".digest")

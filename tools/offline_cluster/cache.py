@@ -55,7 +55,7 @@ def lock(name: str) -> Iterator[None]:
 
 
 def once(name: str, key: str, build: Callable[[Path], None]) -> Path:
-    """Return the directory `name-key`, and has it built first if it is not there.
+    """Return the directory `name-key`, and have it built first if it is not there.
 
     `build` fills a fresh directory that gets its name only when it is complete, so an
     interrupted build leaves nothing that looks finished. Directories of the same name with
@@ -76,7 +76,7 @@ def once(name: str, key: str, build: Callable[[Path], None]) -> Path:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """Give an empty directory on the cache's disk and removes what is left of it."""
+    """Give an empty directory on the cache's disk and remove what is left of it."""
     path = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=directory()))
     try:
         yield path

@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
 
 
 def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
-    """Run kubectl against the local cluster and returns its output.
+    """Run kubectl against the local cluster and return its output.
 
     A connection that breaks is tried again for a minute: on a busy machine the API server may be
     away for a moment.
@@ -64,7 +64,7 @@ def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 3
 
 
 def helm(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
-    """Run helm against the local cluster and returns its output.
+    """Run helm against the local cluster and return its output.
 
     Raises:
         Failure: it ended with an error, whose text is in the message.

@@ -7,7 +7,7 @@ READY_SECONDS = 180
 
 
 def up() -> None:
-    """Return once the cluster answers; makes it, or starts it again, where it does not.
+    """Return once the cluster answers; make it, or start it again, where it does not.
 
     Raises:
         Failure: it cannot be brought up, with the reason.

@@ -19,7 +19,7 @@ def run(
     stdin: str | None = None,
     timeout: float | None = None,
 ) -> str:
-    """Run a program to its end and returns what it printed, both streams together.
+    """Run a program to its end and return what it printed, both streams together.
 
     Args:
         command: program and arguments.

@@ -17,7 +17,7 @@ SYS_RESOURCE_BIT = 24
 
 
 def ensure() -> None:
-    """Return once `docker` answers; installs and starts it where that is possible.
+    """Return once `docker` answers; install and start it where that is possible.
 
     Raises:
         Failure: there is no Docker and this user may not start one.

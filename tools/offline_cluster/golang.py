@@ -29,7 +29,7 @@ def architecture() -> str:
 
 
 def build(name: str, *, symbols: dict[str, str] | None = None) -> Path:
-    """Build go/<name> and returns the program's path; go.sum pins every dependency.
+    """Build go/<name> and return the program's path; go.sum pins every dependency.
 
     Args:
         name: the folder's and the program's name.
@@ -47,7 +47,7 @@ def build(name: str, *, symbols: dict[str, str] | None = None) -> Path:
 
 
 def install(name: str, package: str, version: str) -> Path:
-    """Build a program from a public module and returns its path."""
+    """Build a program from a public module and return its path."""
 
     def compile_into(path: Path) -> None:
         with step(f"building {name} {version} with Go"):

@@ -142,7 +142,7 @@ def _node_context(path: Path, files: Path, kube: Path) -> None:
 def _component_images(
     path: Path, files: Path, programs: dict[str, Path], base_image: str
 ) -> list[str]:
-    """Build one image a component under every name it is looked for; returns all names."""
+    """Build one image a component under every name it is looked for; return all names."""
     kubeadm = path / "kubeadm"
     kubeadm.symlink_to(programs["kube"])
     names = image_names(kubeadm)

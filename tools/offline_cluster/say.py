@@ -21,7 +21,7 @@ def line(text: str) -> None:
 
 @contextlib.contextmanager
 def step(what: str) -> Iterator[None]:
-    """Announce `what`, says every half minute that it still goes on, and how long it took."""
+    """Announce `what`, say every half minute that it still goes on, and how long it took."""
     line(f"{what} …")
     began = time.monotonic()
     over = threading.Event()
