@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from espha.languages.eel.value_types import cast
 from espha.model.literals import whole
 from espha.windows.aggregate.functions import Call
-from espha.windows.shared.exact import Exact, parts, quotient
+from espha.windows.shared.exact import ExactSum, quotient, ratio
 
 Arguments = tuple[Any, ...]
 Key = tuple[Any, ...]
@@ -102,13 +102,13 @@ class Sum(Multiset):
     def __init__(self, kind: str) -> None:
         self._whole = kind != "double"
         self._rows = 0
-        self._sum = Exact()
+        self._sum = ExactSum()
 
     def count(self, arguments: Arguments, sign: int) -> None:
         """Add or subtract."""
-        numerator, bits = parts(arguments[0])
+        numerator, bits = ratio(arguments[0])
         self._rows += sign
-        self._sum.add(sign * numerator, bits)
+        self._sum.add_ratio(sign * numerator, bits)
 
     def value(self) -> float | None:
         """Return the sum, rounded once."""
@@ -116,7 +116,7 @@ class Sum(Multiset):
             return None
         if self._whole:
             return whole(self._sum.total)
-        return quotient(self._sum.total, 1 << self._sum.bits)
+        return quotient(self._sum.total, 1 << self._sum.scale)
 
 
 class Average(Sum):
@@ -124,7 +124,7 @@ class Average(Sum):
 
     def value(self) -> float | None:
         """Return the mean, rounded once."""
-        return quotient(self._sum.total, self._rows << self._sum.bits)
+        return quotient(self._sum.total, self._rows << self._sum.scale)
 
 
 class Variance(Multiset):
@@ -133,14 +133,14 @@ class Variance(Multiset):
     def __init__(self, *, root: bool) -> None:
         self._root = root
         self._rows = 0
-        self._sum, self._squares = Exact(), Exact()
+        self._sum, self._squares = ExactSum(), ExactSum()
 
     def count(self, arguments: Arguments, sign: int) -> None:
         """Add or subtract a value and its square."""
-        numerator, bits = parts(arguments[0])
+        numerator, bits = ratio(arguments[0])
         self._rows += sign
-        self._sum.add(sign * numerator, bits)
-        self._squares.add(sign * numerator * numerator, 2 * bits)
+        self._sum.add_ratio(sign * numerator, bits)
+        self._squares.add_ratio(sign * numerator * numerator, 2 * bits)
 
     def value(self) -> float | None:
         """Return the variance, rounded once, or the root of that."""
@@ -148,9 +148,9 @@ class Variance(Multiset):
         if rows < 2:
             return 0.0 if rows else None
         # n * Q - S * S over n * (n - 1), on the denominator of the squares or of S * S.
-        bits = max(squares.bits, 2 * sum_.bits)
-        spread = (rows * squares.total) << (bits - squares.bits)
-        spread -= (sum_.total * sum_.total) << (bits - 2 * sum_.bits)
+        bits = max(squares.scale, 2 * sum_.scale)
+        spread = (rows * squares.total) << (bits - squares.scale)
+        spread -= (sum_.total * sum_.total) << (bits - 2 * sum_.scale)
         variance = quotient(spread, (rows * (rows - 1)) << bits)
         return math.sqrt(variance) if self._root and variance is not None else variance
 
@@ -159,19 +159,19 @@ class WeightedAverage(Multiset):
     """The mean of the second argument, weighted by the first; null when the weights sum to 0."""
 
     def __init__(self) -> None:
-        self._weights, self._products = Exact(), Exact()
+        self._weights, self._products = ExactSum(), ExactSum()
 
     def count(self, arguments: Arguments, sign: int) -> None:
         """Add or subtract weight and product."""
-        weight, weight_bits = parts(arguments[0])
-        number, bits = parts(arguments[1])
-        self._weights.add(sign * weight, weight_bits)
-        self._products.add(sign * weight * number, weight_bits + bits)
+        weight, weight_bits = ratio(arguments[0])
+        number, bits = ratio(arguments[1])
+        self._weights.add_ratio(sign * weight, weight_bits)
+        self._products.add_ratio(sign * weight * number, weight_bits + bits)
 
     def value(self) -> float | None:
         """Return the mean, rounded once."""
         weights, products = self._weights, self._products
-        return quotient(products.total << weights.bits, weights.total << products.bits)
+        return quotient(products.total << weights.scale, weights.total << products.scale)
 
 
 class Counted(Multiset):

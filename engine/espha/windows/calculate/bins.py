@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from espha.windows.shared.exact_sums import Number, ratio
+from espha.windows.shared.exact import Number, ratio
 
 Rows = Sequence[Sequence[Number | None]]
 

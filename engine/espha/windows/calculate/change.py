@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from espha.windows.calculate.summary import Summary
-from espha.windows.shared.exact_sums import Number
+from espha.windows.shared.exact import Number
 
 Rows = Sequence[Sequence[Number | None]]
 

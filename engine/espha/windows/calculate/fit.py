@@ -9,7 +9,7 @@ from typing import Any, Final
 from espha.windows.calculate.bins import label
 from espha.windows.calculate.likelihood import FITS, Sample
 from espha.windows.calculate.summary import Summary
-from espha.windows.shared.exact_sums import ExactSum, Number
+from espha.windows.shared.exact import ExactSum, Number
 
 Rows = Sequence[Sequence[Number | None]]
 Results = dict[str, Number | None]

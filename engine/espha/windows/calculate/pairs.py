@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from espha.windows.shared.exact_sums import Number, PairSums
+from espha.windows.shared.exact import Number, PairSums
 
 Rows = Sequence[Sequence[Number | None]]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from espha.windows.shared.exact_sums import Number
+from espha.windows.shared.exact import Number
 
 _LARGEST_POWER: Final = 1024
 
