@@ -8,41 +8,41 @@ from espha.languages.eel.value_types import same
 from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field
 from espha.windows.compute.spec import ComputeWindow
-from espha.windows.shared.script import ScriptRule
+from espha.windows.shared.script import ScriptProjection
 from espha.windows.shared.stage import Moment, Stage, Unit, places
 
 Row = tuple[Value, ...]
 
 
-class Rule(Protocol):
+class Projection(Protocol):
     """What computes rows."""
 
     def rows(self, events: Sequence[Event], at: Moment) -> Sequence[Row]:
         """Return the row of each event, in the order of the window's schema.
 
         Raises:
-            BadRecord: it cannot be computed; the rule is as it was before.
+            BadRecord: it cannot be computed; the projection is as it was before.
         """
 
     def state(self) -> Any:
-        """Return what the rule remembers, as plain picklable data."""
+        """Return what the projection remembers, as plain picklable data."""
 
     def restore(self, state: Any) -> None:
-        """Remember what the rule remembered when `state()` returned `state`."""
+        """Remember what the projection remembered when `state()` returned `state`."""
 
 
 def stages(window: ComputeWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a compute window."""
-    rule: Rule
+    projection: Projection
     if window.code is None:
-        rule = FieldExpressions(window, feeds[0])
+        projection = FieldExpressions(window, feeds[0])
     else:
-        rule = ScriptRule(window.code, window.path, window.fields, feeds[0])
-    return [Compute(rule, window.fields, feeds[0], window.stateful)]
+        projection = ScriptProjection(window.code, window.path, window.fields, feeds[0])
+    return [Compute(projection, window.fields, feeds[0], window.stateful)]
 
 
 class FieldExpressions:
-    """The rule of one expression for each field that is no key."""
+    """The projection of one expression for each field that is no key."""
 
     def __init__(self, window: ComputeWindow, feed: tuple[Field, ...]) -> None:
         self._language = Language(feed, window.initialize)
@@ -96,9 +96,13 @@ class Compute:
     """
 
     def __init__(
-        self, rule: Rule, fields: tuple[Field, ...], feed: tuple[Field, ...], stateful: bool
+        self,
+        projection: Projection,
+        fields: tuple[Field, ...],
+        feed: tuple[Field, ...],
+        stateful: bool,
     ) -> None:
-        self._rule = rule
+        self._projection = projection
         self._stateful = stateful
         self._key = [places([field.name], feed)[0] if field.key else None for field in fields]
 
@@ -109,7 +113,7 @@ class Compute:
             if event.opcode in {"D", "SD"}:
                 return ((event._replace(values=self._key_of(event.values)),),)
             unit = (event,)
-        rows = self._rule.rows(unit, at)
+        rows = self._projection.rows(unit, at)
         if len(rows) == 1:
             event = unit[0]
             return ((Event(event.opcode, event.flags, rows[0]),),)
@@ -120,9 +124,9 @@ class Compute:
         return tuple([None if place is None else values[place] for place in self._key])
 
     def state(self) -> Any:
-        """Return what the rule remembers."""
-        return self._rule.state()
+        """Return what the projection remembers."""
+        return self._projection.state()
 
     def restore(self, state: Any) -> None:
-        """Give the rule its memory back."""
-        self._rule.restore(state)
+        """Give the projection its memory back."""
+        self._projection.restore(state)

@@ -7,31 +7,33 @@ from espha.languages.eel import Language
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 from espha.windows.filter.spec import FilterWindow
-from espha.windows.shared.script import ScriptJudge
+from espha.windows.shared.script import ScriptPredicate
 from espha.windows.shared.stage import Moment, Stage, Unit
 
 
-class Judge(Protocol):
+class Predicate(Protocol):
     """What decides whether events pass."""
 
     def passes(self, events: Sequence[Event], at: Moment) -> Sequence[object]:
         """Return something true for each event that passes, something false for each other.
 
         Raises:
-            BadRecord: it cannot be said; the judge is as it was before.
+            BadRecord: it cannot be said; the predicate is as it was before.
         """
 
     def state(self) -> Any:
-        """Return what the judge remembers, as plain picklable data."""
+        """Return what the predicate remembers, as plain picklable data."""
 
     def restore(self, state: Any) -> None:
-        """Remember what the judge remembered when `state()` returned `state`."""
+        """Remember what the predicate remembered when `state()` returned `state`."""
 
 
 def stages(window: FilterWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a filter window."""
-    judge = Condition(window) if window.code is None else ScriptJudge(window.code, window.path)
-    return [Filter(judge, window.stateful)]
+    predicate = (
+        Condition(window) if window.code is None else ScriptPredicate(window.code, window.path)
+    )
+    return [Filter(predicate, window.stateful)]
 
 
 class Condition:
@@ -63,15 +65,15 @@ class Condition:
 
 
 class Filter:
-    """Lets events through that a judge lets pass.
+    """Lets events through that a predicate lets pass.
 
     An update can move a row into the filter or out of it, so it can become an insert or a delete.
     A stateful filter knows its rows and leaves that to its index; a stateless one needs the old
     row, that is an update block.
     """
 
-    def __init__(self, judge: Judge, stateful: bool) -> None:
-        self._judge = judge
+    def __init__(self, predicate: Predicate, stateful: bool) -> None:
+        self._predicate = predicate
         self._stateful = stateful
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
@@ -80,8 +82,8 @@ class Filter:
         if self._stateful and event.opcode != "I":
             return ((self._wish(event, at),),)
         if len(unit) == 1:
-            return (unit,) if self._judge.passes(unit, at)[0] else ()
-        passes, passed = self._judge.passes(unit, at)
+            return (unit,) if self._predicate.passes(unit, at)[0] else ()
+        passes, passed = self._predicate.passes(unit, at)
         if passes and passed:
             return (unit,)
         if passes:
@@ -90,14 +92,14 @@ class Filter:
 
     def _wish(self, event: Event, at: Moment) -> Event:
         """Say what should be in the index, whatever is there now."""
-        if event.opcode in {"D", "SD"} or not self._judge.passes((event,), at)[0]:
+        if event.opcode in {"D", "SD"} or not self._predicate.passes((event,), at)[0]:
             return event._replace(opcode="SD")
         return event._replace(opcode="P")
 
     def state(self) -> Any:
-        """Return what the judge remembers."""
-        return self._judge.state()
+        """Return what the predicate remembers."""
+        return self._predicate.state()
 
     def restore(self, state: Any) -> None:
-        """Give the judge its memory back."""
-        self._judge.restore(state)
+        """Give the predicate its memory back."""
+        self._predicate.restore(state)

@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 Take = Callable[[Any], Value]
 
 
-class Caller:
+class ScriptHandle:
     """A script of a window, which may be one that cannot be used."""
 
     def __init__(self, code: Code, window: str, outputs: Sequence[str]) -> None:
@@ -98,7 +98,7 @@ class Scripted:
             for feed in feeds
         ]
         names = [field.name for field in window.fields]
-        self._call = Caller(window.code, window.path, [*names, OPCODE])
+        self._call = ScriptHandle(window.code, window.path, [*names, OPCODE])
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return what the script makes of the event, each row a unit."""
@@ -143,11 +143,11 @@ class Scripted:
         self._call.restore(state)
 
 
-class ScriptJudge:
+class ScriptPredicate:
     """Lets a function decide whether events pass a filter; null and zero are no."""
 
     def __init__(self, code: Code, window: str) -> None:
-        self._call = Caller(code, window, ["answer"])
+        self._call = ScriptHandle(code, window, ["answer"])
 
     def passes(self, events: Sequence[Event], at: Moment) -> Sequence[object]:
         """Return what the function says of each event."""
@@ -168,7 +168,7 @@ class ScriptJudge:
         self._call.restore(state)
 
 
-class ScriptRule:
+class ScriptProjection:
     """Lets a function compute the fields that are no keys; what it does not name is null."""
 
     def __init__(
@@ -178,7 +178,7 @@ class ScriptRule:
         self._columns: list[tuple[str, Take, int | None]] = [
             (field.name, taker(field.type), next(keys) if field.key else None) for field in fields
         ]
-        self._call = Caller(code, window, [field.name for field in fields])
+        self._call = ScriptHandle(code, window, [field.name for field in fields])
 
     def rows(self, events: Sequence[Event], at: Moment) -> Sequence[tuple[Value, ...]]:
         """Return the row of each event."""

@@ -12,10 +12,10 @@ def stages(window: UnionWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stag
 
     Without an index there are no doubles to tell, and all events pass as they are.
     """
-    return [Loose()] if window.stateful and not window.strict else []
+    return [Lenient()] if window.stateful and not window.strict else []
 
 
-class Loose:
+class Lenient:
     """Makes upserts of inserts."""
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
