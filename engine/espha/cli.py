@@ -167,7 +167,7 @@ def switchover(
     import os
 
     from espha.ha.switchover import switch_over
-    from espha.recovery.remote import addresses
+    from espha.protocol.http import addresses
 
     token = os.environ.get("ESPHA_TOKEN", "")
     code = switch_over([address, *addresses(peers)], to, token, wait, typer.echo)

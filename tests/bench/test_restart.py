@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from espha.engine.engine import RUNTIME
-from espha.kafka.order_log import OrderRecord, Range
 from espha.kafka.reader import PARTITION
 from espha.kafka.writer import FencedWriter, Record
 from espha.model import model_digest
 from espha.pipeline.job import Batch, BatchJob, Input
 from espha.pipeline.session import open_session
+from espha.protocol.order import OrderRecord, Range
 from espha.reader import read_project
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.replicas import LIMIT_S, Replica, restarted

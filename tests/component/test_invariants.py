@@ -30,6 +30,8 @@ from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import Offsets, open_reader, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
 from espha.pipeline.job import Batch, Output, Result
+from espha.protocol.states import EngineState, Role
+from espha.protocol.status import EngineProgress, SnapshotFacts
 from espha.reader import read_project
 from support.deployment import SAMPLE_MODEL
 from support.servers import Kafka, wait_until
@@ -76,7 +78,7 @@ class Seat:
     """One engine in a thread; stands for its supervisor, keeper and fence as well."""
 
     def __init__(self, kafka: Kafka, plan: TopicPlan, name: str) -> None:
-        self.name, self.role, self.state = name, "standby", ""
+        self.name, self.role, self.state = name, Role.STANDBY, EngineState.STARTING
         self.sequence, self.looks = 0, 0
         self.raised: BaseException | None = None
         self._ended = threading.Event()
@@ -109,34 +111,34 @@ class Seat:
 
     def wait_active(self, timeout: float) -> bool:
         """As the supervisor: nobody waits here."""
-        return self.role == "active"
+        return self.role is Role.ACTIVE
 
-    def report(self, state: str, in_sync: bool, **facts: Any) -> None:
+    def report(self, state: EngineState, in_sync: bool, progress: EngineProgress) -> None:
         """As the supervisor: hear where the engine is."""
-        self.state, self.sequence = state, facts["sequence"]
+        self.state, self.sequence = state, progress.sequence
 
     def due(self, active: bool) -> bool:
-        """As the keeper, which is asked once a round: keep no snapshot; end when told to."""
+        """As the scheduler, which is asked once a round: keep no snapshot; end when told to."""
         self.looks += 1
         if self._ended.is_set():
             raise Stopped
         return False
 
     def news(self) -> bool:
-        """As the keeper: none."""
+        """As the scheduler: none."""
         return False
 
-    def facts(self) -> dict[str, int]:
-        """As the keeper: none."""
-        return {}
+    def facts(self) -> SnapshotFacts:
+        """As the scheduler: none."""
+        return SnapshotFacts()
 
     def fence(self, transactional_id: str) -> None:
         """As the fast fence: leave it to the writer."""
 
     def elect(self) -> None:
         """Elect it, and wait until it has taken over."""
-        self.role = "active"
-        self.wait(lambda: self.state == "active", "takes over")
+        self.role = Role.ACTIVE
+        self.wait(lambda: self.state is EngineState.ACTIVE, "takes over")
 
     def reach(self, sequence: int) -> None:
         """Wait until it has processed an order record."""

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.component
 
 CHILD = """
 import threading
-from espha.protocol.control import Control
+from espha.protocol.child_side import Control
 pause = threading.Event()
 control, epoch = Control(), 0
 while True:

@@ -11,8 +11,9 @@ from espha.adapters.config import AdapterConfig, ConfigError, Job, load
 from espha.deployment import DeployedModel, DeploymentError, read_deployed
 from espha.kafka.reader import LogError
 from espha.kafka.writer import WriterFailed
-from espha.protocol.control import Control
+from espha.protocol.child_side import Control
 from espha.protocol.settings import Settings
+from espha.protocol.states import EndReason, EngineState
 
 _LOG = structlog.get_logger()
 
@@ -20,7 +21,7 @@ _LOG = structlog.get_logger()
 def run_adapter(settings: Settings, kind: type[AdapterConfig], config_path: Path) -> None:
     """Run an adapter in this process until it is ended; exits with 1 or 2 on failures."""
     control = Control()
-    control.report("starting", False)
+    control.report(EngineState.STARTING, False)
     with in_sentences(control):
         config = load(config_path, kind)
         deployed = read_deployed(settings.model, settings.prefix, settings.deployment)
@@ -57,19 +58,23 @@ def _job(
 
 @contextmanager
 def in_sentences(control: Control) -> Iterator[None]:
-    """Turn failures into one log line and an exit code: 2 for what people have to change."""
+    """Turn failures into one log line and the exit code of an `EndReason`."""
     try:
         yield
-    except (ConfigError, DeploymentError) as error:
-        _end(control, "refused", str(error), 2)
-    except (LogError, WriterFailed) as error:
-        _end(control, "failed", f"{type(error).__name__}: {error}", 1)
+    except ConfigError as error:
+        _end(control, EndReason.CONFIGURATION, str(error))
+    except DeploymentError as error:
+        _end(control, EndReason.MODEL, str(error))
+    except LogError as error:
+        _end(control, EndReason.TOPIC, f"{type(error).__name__}: {error}")
+    except WriterFailed as error:
+        _end(control, error.reason, f"{type(error).__name__}: {error}")
 
 
-def _end(control: Control, state: str, message: str, code: int) -> None:
-    _LOG.error(message, state=state)
-    control.report(state, False, message=message)
-    sys.exit(code)
+def _end(control: Control, reason: EndReason, message: str) -> None:
+    _LOG.error(message, state=reason.state, reason=reason)
+    control.report(reason.state, False, message=message, reason=reason)
+    sys.exit(reason.code)
 
 
 def problem_of(name: str, error: OSError) -> str:

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from espha.model import Window
-from espha.protocol.control import Control
+from espha.protocol.child_side import Control
 
 Direction = Literal["pub", "sub"]
 

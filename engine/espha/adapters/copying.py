@@ -10,6 +10,8 @@ from confluent_kafka import Consumer, Message
 from espha.adapters.common import Pauses, problem_of
 from espha.adapters.config import Job
 from espha.kafka.reader import Offsets, check, open_reader
+from espha.protocol.states import EngineState
+from espha.protocol.status import OutputProgress
 
 _BATCH = 5_000
 
@@ -32,8 +34,8 @@ class Target(Protocol):
         """
         ...
 
-    def facts(self) -> dict[str, int]:
-        """Return what the status shows of it."""
+    def progress(self, rows: int) -> OutputProgress:
+        """Return what the status shows of it; `rows`: written in this life."""
         ...
 
 
@@ -122,8 +124,9 @@ class _Copier:
 
     def _trouble(self, message: str) -> None:
         _LOG.error(message)
-        self._control.report("active", False, rows=self._rows, message=message)
+        progress = OutputProgress(rows=self._rows)
+        self._control.report(EngineState.ACTIVE, False, progress, message=message)
         self._pause.wait(self._pauses.next())
 
     def _report(self, target: Target) -> None:
-        self._control.report("active", True, rows=self._rows, **target.facts())
+        self._control.report(EngineState.ACTIVE, True, target.progress(self._rows))

@@ -16,8 +16,10 @@ from espha.adapters.common import Pauses, problem_of
 from espha.adapters.config import ConfigError, Job
 from espha.kafka.reader import Offsets, records_backwards
 from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.records import SOURCE_HEADER
+from espha.protocol.states import EngineState
+from espha.protocol.status import InputProgress
 
-HEADER = "espha-source"
 _POLL_S = 0.02
 
 _LOG = structlog.get_logger()
@@ -30,8 +32,8 @@ class Position(Protocol):
         """Return it as an object of JSON."""
         ...
 
-    def facts(self) -> dict[str, int]:
-        """Return what the status shows of it."""
+    def progress(self, rows: int) -> InputProgress:
+        """Return what the status shows of it; `rows`: published in this life."""
         ...
 
 
@@ -74,12 +76,12 @@ def publish(job: Job, open_source: OpenSource) -> None:
         LogError, WriterFailed: Kafka refuses.
     """
     writer = FencedWriter(job.bootstrap, f"{job.prefix}.in.{job.name}")
-    job.control.report("standby", True)
+    job.control.report(EngineState.STANDBY, True)
     while not job.control.wait_active(60.0):
         pass
     writer.fence()
     source = open_source(last_position(job.bootstrap, job.topic, job.name))
-    _LOG.info("active", topic=job.topic, source=source.name, **source.position.facts())
+    _LOG.info("active", topic=job.topic, source=source.name)
     _Publisher(job, source, writer).run()
 
 
@@ -90,7 +92,7 @@ def last_position(bootstrap: str, topic: str, adapter: str) -> dict[str, Any] | 
         ConfigError: retention has removed records, and with them perhaps the position.
     """
     for message in records_backwards(bootstrap, topic):
-        header = dict(message.headers() or ()).get(HEADER)
+        header = dict(message.headers() or ()).get(SOURCE_HEADER)
         if header is not None:
             position: dict[str, Any] = json.loads(header)
             if position["adapter"] == adapter:
@@ -132,15 +134,16 @@ class _Publisher:
                 pause.wait(_POLL_S)  # there is no event for "a file grew" on network volumes
 
     def _record(self, value: bytes, position: Position) -> Record:
-        return Record(self._topic, value, ((HEADER, position.to_header()),))
+        return Record(self._topic, value, ((SOURCE_HEADER, position.to_header()),))
 
     def _report(self, position: Position) -> None:
         self._told = ""
-        self._control.report("active", True, rows=self._rows, **position.facts())
+        self._control.report(EngineState.ACTIVE, True, position.progress(self._rows))
 
     def _trouble(self, message: str) -> None:
         self._source.close()
         if message != self._told:
             self._told = message
             _LOG.error(message)
-            self._control.report("active", True, rows=self._rows, message=message)
+            progress = InputProgress(rows=self._rows)
+            self._control.report(EngineState.ACTIVE, True, progress, message=message)

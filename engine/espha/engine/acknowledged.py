@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from espha.kafka.order_log import OrderRecord
+from espha.protocol.order import OrderRecord
 
 
 def acknowledgements(path: Path | None) -> Callable[[OrderRecord], None]:

@@ -20,12 +20,15 @@ import structlog
 
 from espha.connectors.topics import TopicPlan
 from espha.engine.inputs import Inputs
-from espha.kafka.order_log import OrderLog, OrderRecord, Range
+from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter, Record
 from espha.model import Project, model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
-from espha.protocol.control import Control
+from espha.protocol.child_side import Control
+from espha.protocol.order import OrderRecord, Range
+from espha.protocol.states import EngineState, Role
+from espha.protocol.status import Counts, EngineProgress
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import SnapshotMeta
 
@@ -81,15 +84,12 @@ class Position:
     """Name of the engine that committed the last order record; empty: not seen yet."""
     fresh: bool = True
     """The next batch starts with empty state: nothing of this model was processed before."""
-    counts: dict[str, int] = field(
-        default_factory=lambda: {"batches": 0, "events_in": 0, "events_out": 0, "dead_letters": 0}
-    )
+    counts: Counts = field(default_factory=Counts)
 
     @classmethod
     def behind(cls, meta: SnapshotMeta) -> "Position":
         """Return the position of a state that was restored."""
-        counts = cls().counts | meta.counts
-        return cls(meta.sequence, meta.epoch, meta.clock, fresh=False, counts=counts)
+        return cls(meta.sequence, meta.epoch, meta.clock, fresh=False, counts=meta.counts)
 
     def passed(self, record: OrderRecord) -> None:
         """Go behind an order record."""
@@ -135,7 +135,7 @@ class Engine:
         self._base = self._at.sequence
         self._replayed = 0
         self._due: int | None = None
-        self._reported = ""
+        self._state = EngineState.STARTING
 
     def run(self) -> None:
         """Follow, take over when elected, and lead; returns never, raises when it must end.
@@ -143,18 +143,18 @@ class Engine:
         Raises:
             Fenced, WriterFailed, LogError, Diverged, StateLostError: why this engine ends.
         """
-        self._report("replaying")
+        self._report(EngineState.REPLAYING)
         self._warm_up()
         end = self._log.end()
         self._expect_whole(end)
         self._read_to(end)
-        self._report("standby")
+        self._report(EngineState.STANDBY)
         while True:
-            while self._control.role != "active":
+            while self._control.role is Role.STANDBY:
                 self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))
                 self._snapshot()
             self._take_over()
-            while self._control.role == "active":
+            while self._control.role is Role.ACTIVE:
                 self._step()
                 self._snapshot()
             self._step_down()
@@ -237,11 +237,11 @@ class Engine:
                 )
             self._count(batch, result)
         self._replayed += len(pending)
-        self._report("standby" if self._in_sync else "replaying")
+        self._report(EngineState.STANDBY if self._in_sync else EngineState.REPLAYING)
 
     @property
     def _in_sync(self) -> bool:
-        return self._reported in ("standby", "active")
+        return self._state in (EngineState.STANDBY, EngineState.ACTIVE)
 
     def _take_over(self) -> None:
         started = time.monotonic()
@@ -264,18 +264,20 @@ class Engine:
 
     def _step_down(self) -> None:
         """Let go, with nothing open and the state in place; follow the log from there."""
-        self._report("standby")  # the next one waits for this, and for nothing that follows
+        self._report(
+            EngineState.STANDBY
+        )  # the next one waits for this, and for nothing that follows
         _LOG.warning("hot failover state switched to standby", sequence=self._at.sequence)
         # The marker of the last commit may not be there yet: begin before it, not behind it.
         self._log.reopen(self._writer.committed - 1)
         self._writer = self._writer.renewed()
 
     def _step(self) -> None:
-        ranges, inputs = self._inputs.take(_BATCH_LIMIT, self._patience())
-        if inputs or self._patience() == 0:
+        ranges, inputs = self._inputs.take(_BATCH_LIMIT, self._wait_s())
+        if inputs or self._wait_s() == 0:
             self._commit(ranges, inputs)
 
-    def _patience(self) -> float:
+    def _wait_s(self) -> float:
         """Return how long (s) to wait for input before windows have something to do anyway."""
         if self._due is None:
             return _WAIT_S
@@ -303,15 +305,15 @@ class Engine:
         self._acknowledge(record)
         self._at.passed(record)
         self._count(batch, result)
-        self._report("active")
+        self._report(EngineState.ACTIVE)
 
     def _snapshot(self) -> None:
         """Keep the state now and then; one that fails costs a line in the log."""
-        active = self._reported == "active"
+        active = self._state is EngineState.ACTIVE
         if self._scheduler.due(active) and not self._at.fresh:
             self._scheduler.keep(self._meta(active), self._job.snapshot)
         if self._scheduler.news():
-            self._report(self._reported)
+            self._report(self._state)
 
     def _meta(self, active: bool) -> SnapshotMeta:
         at = self._at
@@ -327,29 +329,29 @@ class Engine:
         )
 
     def _count(self, batch: Batch, result: Result) -> None:
-        counts = self._at.counts
-        counts["batches"] += 1
-        counts["events_in"] += len(batch.inputs)
-        counts["events_out"] += len(result.outputs) - result.refused
-        counts["dead_letters"] += result.refused
+        self._at.counts = self._at.counts.plus(
+            events_in=len(batch.inputs),
+            events_out=len(result.outputs) - result.refused,
+            dead_letters=result.refused,
+        )
         self._due = result.due
 
-    def _report(self, state: str) -> None:
-        if state != self._reported:
-            _LOG.info("state", state=state, sequence=self._at.sequence, epoch=self._at.epoch)
-        self._reported = state
-        self._control.report(
-            state,
-            self._in_sync,
-            sequence=self._at.sequence,
-            epoch=self._at.epoch,
-            active=self._at.active,
+    def _report(self, state: EngineState) -> None:
+        at = self._at
+        if state is not self._state:
+            _LOG.info("state", state=state, sequence=at.sequence, epoch=at.epoch)
+        self._state = state
+        progress = EngineProgress(
+            sequence=at.sequence,
+            epoch=at.epoch,
+            active=at.active,
             model=self._label,
             model_digest=self._model,
             replayed=self._replayed,
-            **self._at.counts,
-            **self._scheduler.facts(),
+            **dict(at.counts),
+            **dict(self._scheduler.facts()),
         )
+        self._control.report(state, self._in_sync, progress)
 
 
 def _record(output: Output) -> Record:

@@ -5,9 +5,7 @@ processor time. The fork server does that once. It forks an engine process whene
 asks; that one opens its session on the JVM that runs already. What an engine process that has died
 left in the JVM is ended before anything else happens: its query, its worker, a fence under way.
 
-The supervisor's requests, and the answers, go over a socket pair. A request is `START` with two
-descriptors: the engine's standard input, and what it reports its status on. The answers are JSON:
-`{"pid": 17}` when it runs, `{"code": 1}` when it has ended (as in `subprocess`: -9 by SIGKILL).
+The supervisor's requests, and the answers, go over a socket pair; see `espha.protocol.control`.
 
 The fork server ends, and the JVM with it, when the supervisor or the JVM ends, when the JVM cannot
 be cleared, when an engine process ends in a way for which the JVM may be to blame, and now and
@@ -18,7 +16,6 @@ import array
 import ctypes
 import gc
 import importlib
-import json
 import os
 import select
 import signal
@@ -30,11 +27,19 @@ from typing import NoReturn
 
 import structlog
 
-from espha.ha.spawner import FORK_SERVER_FD_VARIABLE, PROCESS_NAME, START
 from espha.jsonlog import configure
 from espha.pipeline.session import Jvm, start_jvm
-from espha.protocol.control import EXIT_UNKNOWN, STATUS_FD_VARIABLE, die_with_parent
+from espha.protocol.child_side import die_with_parent
+from espha.protocol.control import (
+    FORK_SERVER_FD_VARIABLE,
+    PROCESS_NAME,
+    START,
+    STATUS_FD_VARIABLE,
+    Ended,
+    Forked,
+)
 from espha.protocol.settings import Settings, load_settings
+from espha.protocol.states import ExitCode
 
 _LIVES = 100
 _CLEAR_S = 20
@@ -69,13 +74,13 @@ class _ForkServer:
                 self._engine(stdin, status)
             os.close(stdin)
             os.close(status)
-            self._say({"pid": pid})
+            self._say(Forked(pid=pid))
             ends = os.pidfd_open(pid)
             self._wait_for(ends)
             os.close(ends)
             code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            self._say({"code": code})
-            if code == EXIT_UNKNOWN:
+            self._say(Ended(code=code))
+            if code == ExitCode.UNKNOWN:
                 self._end("the engine process ended for a reason that may lie in its JVM")
             self._clear()
         self._end("the JVM has served long enough")
@@ -100,9 +105,9 @@ class _ForkServer:
         stdin, status = array.array("i", extra[0][2])
         return stdin, status
 
-    def _say(self, what: dict[str, int]) -> None:
+    def _say(self, what: Forked | Ended) -> None:
         try:
-            self._talk.send(json.dumps(what).encode())
+            self._talk.send(what.encode())
         except OSError:
             self._end("the supervisor has ended")
 
@@ -134,7 +139,7 @@ class _ForkServer:
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(EXIT_UNKNOWN)
+            os._exit(ExitCode.UNKNOWN)
 
     def _end(self, reason: str) -> NoReturn:
         _LOG.warning(f"the fork server ends: {reason}")

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from espha.kafka.order_log import Range
 from espha.kafka.reader import PARTITION, LogError, Offsets, check, reader
 from espha.pipeline.job import Input
-from espha.recovery.store import Cursor
+from espha.protocol.order import Cursor, Range
 
 _BUFFERED_AT_MOST = 50_000
 """Records held for one topic while another one is asked for; the topic is paused above it."""

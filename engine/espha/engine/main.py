@@ -16,8 +16,9 @@ from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter, WriterFailed
 from espha.pipeline.job import BatchJob
 from espha.pipeline.session import FastFence, open_session
-from espha.protocol.control import EXIT_UNKNOWN, Control
+from espha.protocol.child_side import Control
 from espha.protocol.settings import Settings
+from espha.protocol.states import EndReason, EngineState
 from espha.records.catalyst import CodecError
 from espha.recovery.restore import Recovery, requirements
 from espha.recovery.scheduler import SnapshotScheduler
@@ -31,26 +32,28 @@ _LOG = structlog.get_logger()
 def run_engine(settings: Settings) -> NoReturn:
     """Run an engine in this process until something ends it.
 
-    It exits with 1, with 2 (bad model), or with 3 (Spark may be to blame).
+    It exits with the code of an `EndReason`.
     """
     control = Control()
-    control.report("starting", False)
+    control.report(EngineState.STARTING, False)
     recovery = Recovery(settings)
+    control.divergence = recovery.divergences.facts()
     try:
         _assemble(settings, control, recovery).run()
     except (DeploymentError, CodecError) as error:
-        _give_up(control, "refused", str(error), 2)
+        _give_up(control, EndReason.MODEL, str(error))
     except Diverged as error:
         recovery.divergences.diverged(error.sequence, error.base, str(error))
-        _give_up(control, "diverged", str(error), 1, **recovery.divergences.facts())
+        control.divergence = recovery.divergences.facts()
+        _give_up(control, EndReason.DIVERGED, str(error))
     except LogError as error:
-        _give_up(control, "failed", f"{error}{recovery.passed_over()}", 1)
+        _give_up(control, EndReason.TOPIC, f"{error}{recovery.passed_over()}")
     except WriterFailed as error:
-        _give_up(control, "failed", f"{type(error).__name__}: {error}", 1)
+        _give_up(control, error.reason, f"{type(error).__name__}: {error}")
     except Exception as error:
         # A bug, or a Spark failure: the traceback goes to the log, the sentence to the status.
         _LOG.exception("engine failed")
-        _give_up(control, "failed", f"{type(error).__name__}: {error}"[:500], EXIT_UNKNOWN)
+        _give_up(control, EndReason.UNKNOWN, f"{type(error).__name__}: {error}"[:500])
     raise AssertionError("an engine runs until something ends it")
 
 
@@ -108,8 +111,9 @@ def _scheduler(
     return scheduler
 
 
-def _give_up(control: Control, state: str, message: str, code: int, **facts: int | str) -> NoReturn:
-    _LOG.error(message, state=state)
-    control.report(state, False, message=message, **facts)
+def _give_up(control: Control, reason: EndReason, message: str) -> NoReturn:
+    _LOG.error(message, state=reason.state, reason=reason)
+    control.report(reason.state, False, message=message, reason=reason)
     sys.stdout.flush()
-    os._exit(code)  # an orderly end of Spark takes a second, in which the znode would live on
+    # An orderly end of Spark takes a second, in which the znode would live on.
+    os._exit(reason.code)

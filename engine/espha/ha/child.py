@@ -1,15 +1,16 @@
 """A supervised child process: started, told its role, listened to, and waited for."""
 
 import contextlib
-import json
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+
+from pydantic import ValidationError
 
 from espha.ha.spawner import Spawner
-
-Status = dict[str, Any]
+from espha.protocol.control import Instruction
+from espha.protocol.states import Role
+from espha.protocol.status import ChildStatus
 
 
 class Child:
@@ -22,7 +23,7 @@ class Child:
     def __init__(
         self,
         spawner: Spawner,
-        on_status: Callable[[Status], None],
+        on_status: Callable[[ChildStatus], None],
         on_exit: Callable[[int], None],
     ) -> None:
         self._telling = threading.Lock()
@@ -37,29 +38,32 @@ class Child:
 
     def make_active(self) -> None:
         """Tell the child that it is elected; a child that has just died is no error."""
-        self._tell({"role": "active"})
+        self._tell(Instruction(role=Role.ACTIVE))
 
     def make_standby(self) -> None:
         """Tell the child to hand over: to finish what it does, and to report `standby` then."""
-        self._tell({"role": "standby"})
+        self._tell(Instruction(role=Role.STANDBY))
 
     def ask_snapshot(self) -> None:
         """Ask the child to write its state now; a child that has just died is no error."""
-        self._tell({"snapshot": True})
+        self._tell(Instruction(snapshot=True))
 
-    def _tell(self, what: dict[str, Any]) -> None:
+    def _tell(self, what: Instruction) -> None:
         with contextlib.suppress(BrokenPipeError, ValueError), self._telling:
-            self._stdin.write(json.dumps(what).encode() + b"\n")
+            self._stdin.write(what.encode())
 
     def kill(self) -> None:
         """End the child at once; safe at any moment by the protocol."""
         self._process.kill()
 
-    def _listen(self, read_end: int, on_status: Callable[[Status], None]) -> None:
+    def _listen(self, read_end: int, on_status: Callable[[ChildStatus], None]) -> None:
         with os.fdopen(read_end, "rb") as lines:
             for line in lines:
-                with contextlib.suppress(ValueError):  # cut off by a kill
-                    on_status(json.loads(line))
+                try:
+                    status = ChildStatus.model_validate_json(line)
+                except ValidationError:  # cut off by a kill
+                    continue
+                on_status(status)
 
     def _wait(self, on_exit: Callable[[int], None]) -> None:
         on_exit(self._process.wait())

@@ -14,7 +14,6 @@ Kafka client is of no use here: it sends a question to one broker, and waits for
 """
 
 import contextlib
-import http.client
 import socket
 import struct
 import threading
@@ -22,10 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 from espha.ha.failure_detector import FailureDetector
-from espha.recovery.remote import addresses, ask_status
+from espha.protocol.http import NoAnswerError, addresses, ask_status
 
-ANSWERED = "kafka_reachable"
-"""What a supervisor's status says about it: true or false."""
 _KAFKA_PORT = 9092
 _ASK_S = 0.1
 _CONNECT_S = 0.5
@@ -107,6 +104,6 @@ def others_reach_kafka(peers: str) -> bool:
 def _could_take_over(address: str) -> bool:
     try:
         status = ask_status(address, _PEER_S)
-    except (OSError, http.client.HTTPException, ValueError):
+    except NoAnswerError:
         return False
-    return bool(status.get("in_sync") and status.get(ANSWERED))
+    return status.in_sync and bool(status.kafka_reachable)

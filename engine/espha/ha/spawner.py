@@ -2,23 +2,24 @@
 
 import array
 import contextlib
-import json
 import os
 import select
 import signal
 import socket
 import subprocess
 import time
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
+from pydantic import ValidationError
 
-from espha.protocol.control import STATUS_FD_VARIABLE
-
-FORK_SERVER_FD_VARIABLE = "ESPHA_FORK_SERVER_FD"
-START = b"start"
-PROCESS_NAME = "espha-engine"
-"""What `ps` shows for the process that a fork server has forked."""
+from espha.protocol.control import (
+    FORK_SERVER_FD_VARIABLE,
+    START,
+    STATUS_FD_VARIABLE,
+    Ended,
+    Forked,
+)
 
 _FIRST_ANSWER_S = 300.0
 """A new fork server starts a JVM and imports half of Spark, on a machine that may do much else."""
@@ -26,6 +27,7 @@ _ANSWER_S = 10.0
 _CODE_S = 0.02
 _KILLED = -signal.SIGKILL
 _LOG = structlog.get_logger()
+_Said = TypeVar("_Said", Forked, Ended)
 
 
 class Process(Protocol):
@@ -170,10 +172,10 @@ class _Forked:
     def wait(self) -> int:
         """See `Process`; a fork server that does not answer in time is killed: it has ended."""
         try:
-            self._pid = self._hear("pid", self._limit)
+            self._pid = self._hear(Forked, self._limit).pid
         except TimeoutError:
             _LOG.error(f"the fork server does not answer within {self._limit:.0f} s; it is killed")
-        except (OSError, ValueError):  # it has ended
+        except OSError:  # it has ended
             pass
         if self._pid is None:
             self._fork_server.end()
@@ -182,18 +184,24 @@ class _Forked:
             _wait_for_end(self._pid)
         self._ended = True
         try:
-            return self._hear("code", _CODE_S)
-        except (OSError, ValueError):  # the fork server has ended with it, or is frozen
+            return self._hear(Ended, _CODE_S).code
+        except OSError:  # the fork server has ended with it, or is frozen
             return _KILLED
 
-    def _hear(self, what: str, limit: float) -> int:
-        """Return what the fork server says, passing over what it has said too late."""
+    def _hear(self, wanted: type[_Said], limit: float) -> _Said:
+        """Return what the fork server says, passing over what it has said too late.
+
+        Raises:
+            OSError: it says nothing in time, or has ended.
+        """
         until = time.monotonic() + limit
         while True:
             self._talk.settimeout(max(until - time.monotonic(), 0.001))
-            said: dict[str, int] = json.loads(self._talk.recv(4096))
-            if what in said:
-                return said[what]
+            said = self._talk.recv(4096)
+            if not said:
+                raise ConnectionResetError
+            with contextlib.suppress(ValidationError):
+                return wanted.model_validate_json(said)
 
     def kill(self) -> None:
         """See `Process`."""

@@ -7,7 +7,6 @@ the deployment's token.
 """
 
 import hmac
-import json
 import os
 import shutil
 import threading
@@ -21,15 +20,20 @@ from urllib.parse import parse_qs, urlsplit
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
-from espha.ha.switchover import PATH as SWITCHOVER
-from espha.ha.switchover import Answer
-from espha.recovery.remote import LATEST
+from espha.protocol.http import LATEST_SNAPSHOT, STATUS
+from espha.protocol.states import SwitchoverReason
+from espha.protocol.status import ReplicaStatus, Shown, shown
+from espha.protocol.switchover import PATH as SWITCHOVER
+from espha.protocol.switchover import SwitchoverAnswer, SwitchoverRequest
 from espha.recovery.store import SnapshotStore
 
-StatusSource = Callable[[], dict[str, Any]]
-HandOver = Callable[[str | None], Answer]
+StatusSource = Callable[[], ReplicaStatus]
+HandOver = Callable[[str | None], SwitchoverAnswer]
 _TEXT = "text/plain"
+_JSON = "application/json"
 _COPY_BYTES = 1 << 18
 _BODY_BYTES = 1000
 _TIMEOUT_S = 30
@@ -37,20 +41,34 @@ _TIMEOUT_S = 30
 
 
 class _StatusCollector(Collector):
-    """Turns each number of a status into a gauge `espha_<name>`, each text into an info label."""
+    """Makes metrics of a status, as its types say; see `espha.protocol.status.Shown`."""
 
     def __init__(self, source: StatusSource) -> None:
         self._source = source
 
     def collect(self) -> Iterator[Metric]:
-        status = self._source()
-        texts = {key: value for key, value in status.items() if isinstance(value, str)}
-        for sentence in ("message", "diverged"):
-            texts.pop(sentence, None)
-        yield InfoMetricFamily("espha", "Name, role and state of this replica", value=texts)
-        for key, value in status.items():
-            if isinstance(value, bool | int | float):
-                yield GaugeMetricFamily(f"espha_{key}", f"{key} of this replica", float(value))
+        facts = list(_facts(self._source()))
+        labels = {name: str(value) for name, field, value in facts if shown(field) is Shown.LABEL}
+        yield InfoMetricFamily("espha", "Name, role and state of this replica", value=labels)
+        for name, field, value in facts:
+            if shown(field) is Shown.GAUGE:
+                yield GaugeMetricFamily(f"espha_{name}", field.description or "", float(value))
+            elif shown(field) is Shown.COUNTS:
+                family = GaugeMetricFamily(
+                    f"espha_{name}", field.description or "", labels=["reason"]
+                )
+                for reason, count in value.items():
+                    family.add_metric([str(reason)], float(count))
+                yield family
+
+
+def _facts(status: ReplicaStatus) -> Iterator[tuple[str, FieldInfo, Any]]:
+    """Yield what a status says: names, what they mean, values."""
+    for part in (status, status.progress):
+        for name, field in type(part).model_fields.items() if part is not None else ():
+            value = getattr(part, name)
+            if value is not None:
+                yield name, field, value
 
 
 class _Server(ThreadingHTTPServer):
@@ -80,10 +98,9 @@ class _Server(ThreadingHTTPServer):
         if path == "/healthz":
             return 200, _TEXT, b"ok\n"
         if path == "/readyz":
-            ready = bool(status["in_sync"])
-            return (200 if ready else 503), _TEXT, f"{status['state']}\n".encode()
-        if path == "/status":
-            return 200, "application/json", json.dumps(status).encode()
+            return (200 if status.in_sync else 503), _TEXT, f"{status.state}\n".encode()
+        if path == STATUS:
+            return 200, _JSON, status.model_dump_json().encode()
         if path == "/metrics":
             return 200, "text/plain; version=0.0.4", generate_latest(self.registry)
         return 404, _TEXT, b"try /healthz, /readyz, /status, /metrics or /snapshot/latest\n"
@@ -102,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
-        if parts.path == LATEST:
+        if parts.path == LATEST_SNAPSHOT:
             self._send_snapshot(parse_qs(parts.query).get("before", [""])[0])
         else:
             self._send(*self.server.answer(parts.path))
@@ -124,22 +141,24 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Stay silent: probes come every second."""
 
-    def _switch_over(self) -> Answer:
+    def _switch_over(self) -> SwitchoverAnswer:
         length = self.headers.get("Content-Length", "0")
         if not length.isdecimal() or int(length) > _BODY_BYTES:
-            return Answer(400, f"the body must have at most {_BODY_BYTES} bytes")
+            said = f"the body must have at most {_BODY_BYTES} bytes"
+            return SwitchoverAnswer(reason=SwitchoverReason.MALFORMED, message=said)
         body = self.rfile.read(int(length))  # also a refused one's: unread, it cuts the answer off
         if self.server.hand_over is None:
-            return Answer(409, "this replica does not stand for election")
+            said = "this replica does not stand for election"
+            return SwitchoverAnswer(reason=SwitchoverReason.NO_ELECTION, message=said)
         if not self._is_local() and not self._has_token():
-            return Answer(403, "from inside the pod, or with the deployment's token only")
+            said = "from inside the pod, or with the deployment's token only"
+            return SwitchoverAnswer(reason=SwitchoverReason.FORBIDDEN, message=said)
         try:
-            wish = json.loads(body)
-        except ValueError:
-            wish = None
-        if not isinstance(wish, dict) or not isinstance(wish.get("to", ""), str | None):
-            return Answer(400, 'the body must be JSON: {"to": NAME}, or {"to": null} for anybody')
-        return self.server.hand_over(wish.get("to") or None)
+            request = SwitchoverRequest.model_validate_json(body)
+        except ValidationError:
+            said = 'the body must be JSON: {"to": NAME}, or {"to": null} for anybody'
+            return SwitchoverAnswer(reason=SwitchoverReason.MALFORMED, message=said)
+        return self.server.hand_over(request.to or None)
 
     def _is_local(self) -> bool:
         return ip_address(self.client_address[0]).is_loopback
@@ -149,9 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.server.token
         return bool(token) and hmac.compare_digest(shown, f"Bearer {token}".encode())
 
-    def _say(self, answer: Answer) -> None:
-        told = {"message": answer.message, "active": answer.active}
-        self._send(answer.code, "application/json", json.dumps(told).encode())
+    def _say(self, answer: SwitchoverAnswer) -> None:
+        self._send(answer.code, _JSON, answer.model_dump_json().encode())
 
     def _send(self, code: int, kind: str, body: bytes) -> None:
         self._head(code, kind, len(body))

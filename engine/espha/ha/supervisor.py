@@ -19,15 +19,24 @@ from pathlib import Path
 
 import structlog
 
-from espha.ha.child import Child, Status, reap_orphans
+from espha.ha.child import Child, reap_orphans
 from espha.ha.election import Membership
 from espha.ha.failure_detector import FailureDetector
 from espha.ha.heartbeat import HeartbeatServer
-from espha.ha.kafka_probe import ANSWERED, KafkaProbe, others_reach_kafka
+from espha.ha.kafka_probe import KafkaProbe, others_reach_kafka
 from espha.ha.spawner import Spawner
 from espha.ha.status_server import serve_status
-from espha.ha.switchover import Answer, HandOver
+from espha.ha.switchover import HandOver
 from espha.protocol.settings import Settings
+from espha.protocol.states import EngineState, KillReason, Role, SwitchoverReason
+from espha.protocol.status import (
+    ChildStatus,
+    DivergenceFacts,
+    EngineProgress,
+    Progress,
+    ReplicaStatus,
+)
+from espha.protocol.switchover import SwitchoverAnswer
 from espha.recovery.store import SnapshotStore
 
 _FIRST_PAUSE_S = 0.3
@@ -47,7 +56,11 @@ _LOG = structlog.get_logger()
 
 
 class Supervisor:
-    """Keeps one child running and, unless `election` is False, in the election."""
+    """Keeps one child running and, unless `election` is False, in the election.
+
+    The child's status is written by the thread that listens to it and read by all others, without
+    a lock: it is immutable, and replaced as a whole.
+    """
 
     def __init__(self, settings: Settings, spawner: Spawner, election: bool = True) -> None:
         self._settings = settings
@@ -57,9 +70,12 @@ class Supervisor:
         self._child_ended = threading.Event()
         self._code = 0
         self._restarts = 0
-        self._status: Status = {}
-        self._message = ""
-        self._diverged: Status = {}
+        self._status: ChildStatus | None = None
+        """The child's last line; None: it has not said anything in this life."""
+        self._trouble: ChildStatus | None = None
+        """The last line with a message, until the child is in sync again."""
+        self._divergence: DivergenceFacts | None = None
+        self._kills: dict[KillReason, int] = {}
         self._member: Membership | None = None
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
@@ -101,30 +117,33 @@ class Supervisor:
         server.shutdown()
         return 0
 
-    def status(self) -> Status:
+    def status(self) -> ReplicaStatus:
         """Return what `/status` shows: the child's last line and the supervisor's own facts."""
-        member = self._member
+        member, told, trouble = self._member, self._status, self._trouble
         alive = self._child is not None and not self._child_ended.is_set()
-        report: Status = {"state": "starting", "in_sync": False, **self._status}
-        if not alive:
-            report |= {"state": "down", "in_sync": False}
-        if "snapshot_made" in report:
-            report["snapshot_age_s"] = round(max(0.0, time.time() - report["snapshot_made"]), 1)
-        return {
-            "message": self._message,
-            **report,
-            **self._diverged,
-            **({ANSWERED: self._kafka.reachable} if self._kafka else {}),
-            "name": self._settings.name,
-            "role": "active" if report["state"] == "active" else "standby",
-            "restarts": self._restarts,
-            "znode": member.znode if member else None,
-            "zookeeper": member.state if member else None,
-        }
+        state = told.state if told else EngineState.STARTING
+        progress = told.progress if told else None
+        return ReplicaStatus(
+            name=self._settings.name,
+            role=Role.ACTIVE if alive and state is EngineState.ACTIVE else Role.STANDBY,
+            state=state if alive else EngineState.DOWN,
+            in_sync=alive and told is not None and told.in_sync,
+            message=trouble.message if trouble else "",
+            reason=trouble.reason if trouble else None,
+            restarts=self._restarts,
+            kills=self._kills,
+            znode=member.znode if member else None,
+            zookeeper=member.state if member else None,
+            kafka_reachable=self._kafka.reachable if self._kafka else None,
+            diverged_total=self._divergence.diverged_total if self._divergence else None,
+            diverged=self._divergence.diverged if self._divergence else "",
+            snapshot_age_s=_snapshot_age_s(progress),
+            progress=progress,
+        )
 
     def _live(self) -> None:
         """Live one life of the child, from its start to its end."""
-        self._status = {}
+        self._status = None
         self._detector = self._new_detector()
         self._hand_over = None
         self._in_sync_since = None
@@ -163,21 +182,24 @@ class Supervisor:
                 self._kafka.tick()
             reason = self._reason_to_kill()
             if reason:
-                _LOG.error(f"the child is killed: {reason}")
+                _LOG.error(
+                    f"the child is killed: {reason.sentence}",
+                    reason=reason,
+                    silent_s=round(self._detector.silent_s, 1),
+                )
+                self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
                 child.kill()
                 self._child_ended.wait()
 
-    def _reason_to_kill(self) -> str:
-        silent = self._detector.silent_s
-        if self._status.get("state") == "active":
+    def _reason_to_kill(self) -> KillReason | None:
+        told, silent = self._status, self._detector.silent_s
+        if told and told.state is EngineState.ACTIVE:
             over = self._detector.suspected
         else:
-            over = silent > (_SILENT_S if self._status else _FIRST_WORD_S)
+            over = silent > (_SILENT_S if told else _FIRST_WORD_S)
         if over:
-            return f"it has been silent for {silent:.1f} s"
-        if self._is_cut_off():
-            return "Kafka answers other engines but not this one"
-        return ""
+            return KillReason.SILENT
+        return KillReason.CUT_OFF if self._is_cut_off() else None
 
     def _is_cut_off(self) -> bool:
         """Say whether this one is elected, cannot reach Kafka, and another one could."""
@@ -185,26 +207,27 @@ class Supervisor:
             return False
         return others_reach_kafka(self._settings.peers)
 
-    def _heard(self, status: Status) -> None:
-        if status.get("in_sync") and not self._status.get("in_sync"):  # its start is no measure
-            self._detector = self._new_detector()
+    def _heard(self, status: ChildStatus) -> None:
+        if status.in_sync and not (self._status and self._status.in_sync):
+            self._detector = self._new_detector()  # its start is no measure
             self._in_sync_since = time.monotonic()
         self._status = status
         self._detector.heartbeat()
-        if status.get("message"):
-            self._message = str(status["message"])
-        elif status.get("in_sync"):
-            self._message = ""
-        if status.get("diverged"):  # stays visible when the next life knows nothing of it
-            self._diverged = {key: status[key] for key in ("diverged", "diverged_total")}
-        if self._member and status.get("in_sync"):
+        if status.message:
+            self._trouble = status
+        elif status.in_sync:
+            self._trouble = None
+        if status.divergence:  # stays visible until the next life has read it from its volume
+            self._divergence = status.divergence
+        if self._member and status.in_sync:
             self._member.join()
         if self._hand_over:
-            self._hand_over.heard(status)
+            self._hand_over.heard(status.state)
 
-    def _switch_over(self, to: str | None) -> Answer:
+    def _switch_over(self, to: str | None) -> SwitchoverAnswer:
         if self._hand_over is None:
-            return Answer(503, "the engine does not run")
+            reason = SwitchoverReason.NOT_RUNNING
+            return SwitchoverAnswer(reason=reason, message="the engine does not run")
         return self._hand_over.ask(self.status(), to)
 
     def _ask_snapshot(self) -> bool:
@@ -227,6 +250,13 @@ class Supervisor:
         self._stop.set()
         if self._child:
             self._child.kill()
+
+
+def _snapshot_age_s(progress: Progress | None) -> float | None:
+    """Return the seconds since the newest snapshot last said all there was; None without one."""
+    if not isinstance(progress, EngineProgress) or progress.snapshot_made is None:
+        return None
+    return round(max(0.0, time.time() - progress.snapshot_made), 1)
 
 
 def supervise(settings: Settings, spawner: Spawner, election: bool = True) -> None:

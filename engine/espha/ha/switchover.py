@@ -7,36 +7,21 @@
    abort.
 """
 
-import http.client
-import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
-from espha.ha.child import Child, Status
+from espha.ha.child import Child
 from espha.ha.election import Membership
-from espha.recovery.remote import ask, ask_status
+from espha.protocol.http import NoAnswerError, ask_status, ask_switchover
+from espha.protocol.states import EngineState, SwitchoverReason
+from espha.protocol.status import EngineProgress, ReplicaStatus
+from espha.protocol.switchover import SwitchoverAnswer
 
-PATH = "/switchover"
 _LOOK_S = 0.05
-
-
-class Answer(NamedTuple):
-    """What a supervisor says to somebody who asks it to hand over.
-
-    Attributes:
-        code: HTTP's. 200: it is as wished; 202: begun; 409: impossible; 503: not now.
-        message: the same as a sentence.
-        active: the active engine's name, where it is known.
-    """
-
-    code: int
-    message: str
-    active: str | None = None
 
 
 class HandOver:
@@ -47,42 +32,55 @@ class HandOver:
         self._lock = threading.Lock()
         self._begun = False
 
-    def ask(self, status: Status, to: str | None) -> Answer:
+    def ask(self, status: ReplicaStatus, to: str | None) -> SwitchoverAnswer:
         """Begin to hand over to `to` (None: to the next in line), or say why not."""
-        active = status.get("active") or None
-        if "epoch" not in status:
-            return Answer(409, "only engines hand over")
-        if status["state"] != "active":
-            return Answer(409, f"{self._name} is not active", active)
+        if status.engine is None:
+            return _answer(SwitchoverReason.NOT_AN_ENGINE, "only engines hand over")
+        active = status.engine.active or None
+        if status.state is not EngineState.ACTIVE:
+            return _answer(SwitchoverReason.NOT_ACTIVE, f"{self._name} is not active", active)
         if to == self._name:
-            return Answer(200, f"{to} is active already", active)
+            return _answer(SwitchoverReason.ALREADY_ACTIVE, f"{to} is active already", active)
         with self._lock:
-            if self._begun:
-                return Answer(202, f"{self._name} is handing over already", active)
-            try:
-                refusal = self._call(to)
-            except (KazooException, KazooTimeoutError) as error:
-                return Answer(503, f"ZooKeeper does not answer: {error!r}", active)
-            if refusal:
-                return Answer(409, refusal, active)
-            self._begun = True
-            self._child.make_standby()
-        return Answer(202, f"{self._name} hands over to {to or 'the next in line'}", active)
+            return self._begin(to, active)
 
-    def heard(self, status: Status) -> None:
+    def heard(self, state: EngineState) -> None:
         """Go to the end of the queue once the child has let go."""
-        if self._begun and status.get("state") == "standby":
+        if self._begun and state is EngineState.STANDBY:
             self._begun = False
             self._member.requeue()
 
-    def _call(self, to: str | None) -> str:
+    def _begin(self, to: str | None, active: str | None) -> SwitchoverAnswer:
+        if self._begun:
+            said = f"{self._name} is handing over already"
+            return _answer(SwitchoverReason.UNDER_WAY, said, active)
+        try:
+            refusal = self._call(to, active)
+        except (KazooException, KazooTimeoutError) as error:
+            said = f"ZooKeeper does not answer: {error!r}"
+            return _answer(SwitchoverReason.ZOOKEEPER, said, active)
+        if refusal:
+            return refusal
+        self._begun = True
+        self._child.make_standby()
+        said = f"{self._name} hands over to {to or 'the next in line'}"
+        return _answer(SwitchoverReason.BEGUN, said, active)
+
+    def _call(self, to: str | None, active: str | None) -> SwitchoverAnswer | None:
+        """Have ZooKeeper note who is to be next; return why that is not possible."""
         others = [name for name in self._member.queue() if name != self._name]
         if not others:
-            return "no other engine stands for election"
+            said = "no other engine stands for election"
+            return _answer(SwitchoverReason.NO_CANDIDATE, said, active)
         if to and to not in others:
-            return f"{to} does not stand for election; there are: {', '.join(others)}"
+            said = f"{to} does not stand for election; there are: {', '.join(others)}"
+            return _answer(SwitchoverReason.NOT_A_CANDIDATE, said, active)
         self._member.call_for(to)
-        return ""
+        return None
+
+
+def _answer(reason: SwitchoverReason, message: str, active: str | None = None) -> SwitchoverAnswer:
+    return SwitchoverAnswer(reason=reason, message=message, active=active)
 
 
 def switch_over(
@@ -100,48 +98,50 @@ def switch_over(
     Returns:
         The exit code: 0 when another engine (or the one wished for) is active, else 1.
     """
-    found = [(address, status) for address in addresses if (status := _status(address))]
-    active = [(address, status) for address, status in found if status.get("state") == "active"]
+    found = {address: status for address in addresses if (status := _status(address))}
+    active = {
+        address: status for address, status in found.items() if status.state is EngineState.ACTIVE
+    }
     if not active:
-        states = ", ".join(f"{status.get('name')} is {status.get('state')}" for _, status in found)
+        states = ", ".join(f"{status.name} is {status.state}" for status in found.values())
         say(f"no active engine found: {states or 'nobody answers at ' + ', '.join(addresses)}")
         return 1
-    address, before = max(active, key=lambda one: int(one[1].get("epoch", 0)))
+    address = max(active, key=lambda one: active[one].epoch)
     answer = _ask(address, to, token)
     say(answer.message)
     if answer.code != 202:
         return 0 if answer.code == 200 else 1
-    after = _wait(addresses, before, wait_s)
+    after = _wait(addresses, active[address].epoch, wait_s)
     if after is None:
         say(f"no other engine is active after {wait_s:g} s")
         return 1
-    say(f"{after['active']} is active, epoch {after['epoch']}")
-    return 0 if to in (None, after["active"]) else 1
+    say(f"{after.active} is active, epoch {after.epoch}")
+    return 0 if to in (None, after.active) else 1
 
 
-def _wait(addresses: Sequence[str], before: Status, wait_s: float) -> Status | None:
-    """Return the first status that tells of a take-over: all engines know who has made it."""
+def _wait(addresses: Sequence[str], epoch: int, wait_s: float) -> EngineProgress | None:
+    """Return the first word of a take-over after `epoch`: all engines know who has made it."""
     deadline, pause = time.monotonic() + wait_s, threading.Event()
     while time.monotonic() < deadline:
         for address in addresses:
             status = _status(address)
-            if status.get("epoch", 0) > before["epoch"] and status.get("active"):
-                return status
+            engine = status.engine if status else None
+            if engine and engine.epoch > epoch and engine.active:
+                return engine
         pause.wait(_LOOK_S)
     return None
 
 
-def _status(address: str) -> Status:
+def _status(address: str) -> ReplicaStatus | None:
     """Return what a supervisor says of its engine; nothing when it does not answer."""
     try:
         return ask_status(address)
-    except (OSError, http.client.HTTPException, ValueError):
-        return {}
+    except NoAnswerError:
+        return None
 
 
-def _ask(address: str, to: str | None, token: str) -> Answer:
+def _ask(address: str, to: str | None, token: str) -> SwitchoverAnswer:
     try:
-        code, told = ask(address, "POST", PATH, json.dumps({"to": to}), token=token)
-        return Answer(code, str(told["message"]), told.get("active"))
-    except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
-        return Answer(503, f"{address} does not answer: {error!r}")
+        return ask_switchover(address, to, token)
+    except NoAnswerError as error:
+        return _answer(SwitchoverReason.UNREACHABLE, str(error))

@@ -1,43 +1,15 @@
 """The order log `<prefix>.M`: what the active engine decided, batch by batch."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from confluent_kafka import KafkaError
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from espha.kafka.reader import LogError, Offsets, check, reader
+from espha.protocol.order import OrderRecord
 
 _LOOK_MS = 30
 """A take-over waits as long until the client says that it is past what a dead engine left open."""
-
-
-class Range(NamedTuple):
-    """Records `start` ≤ offset < `end` of an input topic."""
-
-    topic: str
-    start: int
-    end: int
-
-
-class OrderRecord(BaseModel):
-    """One decision of the active engine; see docs/reference/topics.md."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sequence: int
-    inputs: tuple[Range, ...]
-    clock: int
-    outputs: int
-    digest: str
-    model: str
-    engine: str
-    epoch: int
-    runtime: str
-
-    def encode(self) -> bytes:
-        """Return the record as it stands on the topic."""
-        return self.model_dump_json().encode()
 
 
 class OrderLog:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from espha.kafka.reader import CLIENT_TUNING, PARTITION
+from espha.protocol.states import EndReason
 
 _FENCED = frozenset(
     {
@@ -25,9 +26,13 @@ _TRANSACTION_TIMEOUT_MS = 60_000
 class WriterFailed(Exception):  # noqa: N818 - it names a state, as `Fenced` does
     """A commit did not succeed for certain: end the process, and read back after a restart."""
 
+    reason = EndReason.COMMIT
+
 
 class Fenced(WriterFailed):
     """A newer holder of the transactional id exists; this writer can never commit again."""
+
+    reason = EndReason.FENCED
 
 
 class Record(NamedTuple):

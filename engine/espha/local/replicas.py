@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from espha.ha.spawner import PROCESS_NAME
 from espha.local.ports import HOST, free_ports
 from espha.local.processes import children, name_of
+from espha.protocol.control import PROCESS_NAME
 
 _FORK_SERVER = b"espha.engine.fork_server"
 

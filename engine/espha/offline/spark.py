@@ -15,6 +15,7 @@ from espha.model.events import Event
 from espha.offline.arrivals import Arrival
 from espha.offline.engines import Outcome
 from espha.offline.spark_model import DEAD_LETTERS, plan_of, spark_model
+from espha.protocol.records import ID_HEADER, REASON_HEADER, MessageId
 from espha.reader import read_project
 from espha.records.text import decoder, line_formatter, split
 
@@ -106,10 +107,10 @@ class SparkEngine:
 
     def _sort_in(self, output: "Output", sent: Sequence[Arrival], outcome: Outcome) -> None:
         headers = dict(output.headers)
-        window, place, _ = headers["espha-id"].decode().rsplit(":", 2)
-        arrival = sent[int(place)] if window in self._write else None
+        window, place, _ = MessageId.parse(headers[ID_HEADER])
+        arrival = sent[place] if window in self._write else None
         if output.topic == DEAD_LETTERS:
-            where, reason = self._where(headers["espha-reason"].decode())
+            where, reason = self._where(headers[REASON_HEADER].decode())
             outcome.refused.append((arrival, where, reason))
             return
         opcode, flags, *cells = split(output.value.decode())

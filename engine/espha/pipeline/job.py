@@ -15,6 +15,7 @@ from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.pipeline import worker
 from espha.pipeline.stream import OPEN, OPENED, PART, PUT, REFUSED, TAKE, Answered, Asked, Stream
+from espha.protocol.records import ID_HEADER, REASON_HEADER, WINDOW_HEADER, MessageId
 from espha.records import catalyst as codec
 from espha.recovery.plain import NotPlainError
 
@@ -211,13 +212,13 @@ class BatchJob:
         origin, at = (
             (entry.topic, entry.offset) if entry else (self._plan.order_log, batch.sequence)
         )
-        message_id = ("espha-id", f"{origin}:{at}:{answered.ordinal}".encode())
+        message_id = (ID_HEADER, MessageId(origin, at, answered.ordinal).encode())
         text = (answered.text or "").encode()
         if answered.kind != REFUSED:
             topic = self._plan.outputs[self._model.outputs[answered.kind]]
             return Output(topic, text, (message_id,))
         window = self._model.sources[self._source_of[entry.topic]].encode() if entry else b""
-        headers = (message_id, ("espha-window", window), ("espha-reason", text))
+        headers = (message_id, (WINDOW_HEADER, window), (REASON_HEADER, text))
         return Output(self._plan.dead_letters, entry.value if entry else b"", headers)
 
     def _expect_held(self, answer: dict[str, int | None], batch: Batch) -> None:

@@ -1,90 +1,38 @@
-"""The child's side of the talk with its supervisor: roles come in, states go out."""
+"""The talk of a supervisor with what it starts: its child, and an engine's fork server.
 
-import ctypes
-import json
-import os
-import signal
-import threading
-from typing import Any
+A child reports `ChildStatus` lines on the descriptor that `STATUS_FD_VARIABLE` names, and hears
+`Instruction` lines on its standard input. A fork server has a socket pair, whose descriptor
+`FORK_SERVER_FD_VARIABLE` names: a request is `START` with two descriptors (the engine's standard
+input, and what it reports its status on), the answers are `Forked` and `Ended`.
+"""
+
+from espha.protocol.message import Message
+from espha.protocol.states import Role
 
 STATUS_FD_VARIABLE = "ESPHA_STATUS_FD"
-_HEARTBEAT_S = 0.1
-_PR_SET_PDEATHSIG = 1
-EXIT_ORPHANED = 75
-"""Exit code of a child whose supervisor is gone."""
-EXIT_UNKNOWN = 3
-"""Exit code of an engine that does not know why it fails: nothing that it used is used again."""
+FORK_SERVER_FD_VARIABLE = "ESPHA_FORK_SERVER_FD"
+START = b"start"
+PROCESS_NAME = "espha-engine"
+"""What `ps` shows for the process that a fork server has forked."""
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the thread that started it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+class Instruction(Message):
+    """What a supervisor tells its child; what is not named stays as it is."""
+
+    role: Role | None = None
+    """Publish from now on; or finish what is begun, report `standby`, and follow."""
+    snapshot: bool = False
+    """Write a snapshot now."""
 
 
-class Control:
-    """Reads the role from standard input, reports state on the status descriptor.
+class Forked(Message):
+    """An engine process runs."""
 
-    Without a status descriptor (a child started by hand) it reports nothing and is active at once.
-    """
+    pid: int
 
-    def __init__(self) -> None:
-        self._active = threading.Event()
-        self.snapshot_wanted = threading.Event()
-        """Set when somebody asks for a snapshot; who makes it clears it."""
-        self._lock = threading.Lock()
-        self._line: bytes = b""
-        fd = os.environ.get(STATUS_FD_VARIABLE)
-        self._fd = int(fd) if fd else None
-        if self._fd is None:
-            self._active.set()
-            return
-        os.set_blocking(self._fd, False)
-        die_with_parent()
-        threading.Thread(target=self._read_roles, name="control", daemon=True).start()
-        threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True).start()
 
-    @property
-    def role(self) -> str:
-        """`active` while this replica is elected, else `standby`."""
-        return "active" if self._active.is_set() else "standby"
+class Ended(Message):
+    """An engine process has ended."""
 
-    def wait_active(self, timeout: float) -> bool:
-        """Wait up to `timeout` seconds to be elected; tell whether that is so."""
-        return self._active.wait(timeout)
-
-    def report(self, state: str, in_sync: bool, **facts: Any) -> None:
-        """Tell the supervisor the state now, and ten times a second; `facts` must fit JSON."""
-        line = json.dumps({"state": state, "in_sync": in_sync, **facts}).encode() + b"\n"
-        with self._lock:
-            self._line = line
-            self._send()
-
-    def _send(self) -> None:
-        if self._fd is None or not self._line:
-            return
-        try:
-            os.write(self._fd, self._line)
-        except BlockingIOError:
-            pass  # the supervisor is behind; the next heartbeat says it again
-        except BrokenPipeError:
-            os._exit(EXIT_ORPHANED)
-
-    def _heartbeat(self) -> None:
-        pause = threading.Event()
-        while not pause.wait(_HEARTBEAT_S):
-            with self._lock:
-                self._send()
-
-    def _read_roles(self) -> None:
-        # Unbuffered: a thread that waits in a buffered read crashes Python's own shutdown.
-        for line in open(0, "rb", buffering=0, closefd=False):  # noqa: SIM115 - a number
-            told = json.loads(line)
-            if told.get("role") == "active":
-                self._active.set()
-            if told.get("role") == "standby":
-                self._active.clear()
-            if told.get("snapshot"):
-                self.snapshot_wanted.set()
-        # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end
-        # is safe at any moment, since only whole transactions count.
-        os._exit(EXIT_ORPHANED)
+    code: int
+    """As in `subprocess`: -9 by SIGKILL."""

@@ -4,17 +4,20 @@ An answer has a limit in time and in size, whatever the other side does; nothing
 and no redirect is followed.
 """
 
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, Protocol
 
+import structlog
 import urllib3
 from pydantic import ValidationError
 from urllib3.exceptions import HTTPError
 from urllib3.util import parse_url
 
 from espha.protocol import switchover
+from espha.protocol.states import SwitchoverReason
 from espha.protocol.status import ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer, SwitchoverRequest
 
@@ -23,10 +26,19 @@ LATEST_SNAPSHOT = "/snapshot/latest"
 TIMEOUT_S = 2.0
 _LARGEST_ANSWER = 1 << 20
 _CHUNK = 1 << 16
+_LOG = structlog.get_logger()
 
 
 class NoAnswerError(Exception):
-    """A supervisor does not answer, or with something else than asked for; the text says how."""
+    """A supervisor does not answer, or with something else than asked for.
+
+    Attributes:
+        why: what happened instead.
+    """
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(f"{address} does not answer: {why}")
+        self.why = why
 
 
 class Answer(NamedTuple):
@@ -45,6 +57,30 @@ class Body(Protocol):
         Raises:
             NoAnswerError: nothing comes any more.
         """
+
+
+def at(host: str, port: int) -> str:
+    """Return `host:port`; an IPv6 address stands in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def addresses(listed: str) -> list[str]:
+    """Return each `address:port` that a list `host:port,…` stands for.
+
+    A host may stand for many, as the name of a headless Service does. What cannot be resolved
+    stands for nothing.
+    """
+    found: dict[str, None] = {}
+    for one in filter(None, map(str.strip, listed.split(","))):
+        host, _, port = one.rpartition(":")
+        try:
+            answers = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        except OSError as error:
+            _LOG.warning("peers are unknown", host=host, error=error.strerror)
+            continue
+        for *_, (address, *_) in answers:
+            found[at(str(address), int(port))] = None
+    return list(found)
 
 
 @contextmanager
@@ -112,9 +148,9 @@ def ask(
         while part := coming.read(_CHUNK):
             whole += part
             if len(whole) > _LARGEST_ANSWER:
-                raise NoAnswerError(f"{address}: the answer has more than {_LARGEST_ANSWER} bytes")
+                raise NoAnswerError(address, f"the answer has more than {_LARGEST_ANSWER} bytes")
             if time.monotonic() > until:
-                raise NoAnswerError(f"{address}: the answer takes longer than {timeout_s:g} s")
+                raise NoAnswerError(address, f"the answer takes longer than {timeout_s:g} s")
     return Answer(code, bytes(whole))
 
 
@@ -128,7 +164,7 @@ def ask_status(address: str, timeout_s: float = TIMEOUT_S) -> ReplicaStatus:
     try:
         return ReplicaStatus.model_validate_json(answer.body)
     except ValidationError as error:
-        raise NoAnswerError(f"{address}: not a status ({error.error_count()} errors)") from None
+        raise NoAnswerError(address, f"not a status ({error.error_count()} errors)") from None
 
 
 def ask_switchover(
@@ -137,7 +173,7 @@ def ask_switchover(
     """Ask a supervisor to hand over to `to` (None: to the next in line).
 
     Raises:
-        NoAnswerError: it does not answer, or with something else.
+        NoAnswerError: it does not answer, or with something that is neither yes nor no.
     """
     request = SwitchoverRequest(to=to).model_dump_json().encode()
     answer = ask(
@@ -147,7 +183,9 @@ def ask_switchover(
         return SwitchoverAnswer.model_validate_json(answer.body)
     except ValidationError:
         said = answer.body.decode(errors="replace").strip()[:200]
-        raise NoAnswerError(f"{address}: HTTP {answer.code}: {said}") from None
+        if 400 <= answer.code < 500:  # one of another version, or somebody else
+            return SwitchoverAnswer(reason=SwitchoverReason.NOT_OFFERED, message=said)
+        raise NoAnswerError(address, f"HTTP {answer.code}: {said}") from None
 
 
 class _Body:
@@ -166,4 +204,5 @@ def _told(address: str) -> Iterator[None]:
     try:
         yield
     except (HTTPError, OSError) as error:
-        raise NoAnswerError(f"{address} does not answer: {error}") from None
+        cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        raise NoAnswerError(address, str(cause)) from None

@@ -155,6 +155,7 @@ class SwitchoverReason(Explained):
     NO_CANDIDATE = "no-candidate", "No other engine stands for election.", 409
     NOT_A_CANDIDATE = "not-a-candidate", "The engine asked for does not stand for election.", 409
     NO_ELECTION = "no-election", "The replica does not stand for election.", 409
+    NOT_OFFERED = "not-offered", "The supervisor does not know how to hand over.", 404
     NOT_RUNNING = "not-running", "The engine does not run.", 503
     ZOOKEEPER = "zookeeper", "ZooKeeper does not answer.", 503
     UNREACHABLE = "unreachable", "The supervisor does not answer.", 503

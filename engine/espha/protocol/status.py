@@ -130,7 +130,7 @@ Progress = Annotated[
 ]
 
 
-class Divergence(Message):
+class DivergenceFacts(Message):
     """Whether an engine has computed other outputs than the active one did, in all its lives."""
 
     diverged_total: int = 0
@@ -144,7 +144,7 @@ class ChildStatus(Message):
     in_sync: bool = False
     message: str = ""
     reason: EndReason | None = None
-    divergence: Divergence | None = None
+    divergence: DivergenceFacts | None = None
     progress: Progress | None = None
 
 
@@ -193,6 +193,11 @@ class ReplicaStatus(Message):
     def engine(self) -> EngineProgress | None:
         """The progress of an engine; None for an adapter, and before the first word."""
         return self.progress if isinstance(self.progress, EngineProgress) else None
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of an engine's last order record; 0 when nothing is known of one."""
+        return self.engine.epoch if self.engine else 0
 
     @model_serializer(mode="wrap")
     def _flat(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

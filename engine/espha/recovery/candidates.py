@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import structlog
 
-from espha.recovery import remote as peers
+from espha.recovery import remote
 from espha.recovery.store import Header, Snapshot, SnapshotError, SnapshotStore
 
 MUCH_NEWER = 1000
@@ -124,8 +124,8 @@ class SnapshotCandidates:
 
     def _probe(self, address: str) -> Header | None:
         try:
-            header = peers.probe(address, self.before)
-        except (OSError, SnapshotError) as error:
+            header = remote.probe(address, self.before)
+        except SnapshotError as error:
             self.refuse(f"that of {address}", str(error))
             return None
         reason = self.requirements.refuse(header) if header else ""
@@ -141,8 +141,8 @@ class SnapshotCandidates:
 
     def _take(self, address: str) -> Snapshot | None:
         try:
-            snapshot = peers.fetch(address, self.before)
-        except (OSError, SnapshotError) as error:
+            snapshot = remote.fetch(address, self.before)
+        except SnapshotError as error:
             self.refuse(f"that of {address}", str(error))
             return None
         reason = self.requirements.refuse(snapshot.header) if snapshot else "it is gone"

@@ -9,7 +9,9 @@ from pathlib import Path
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from espha.recovery.store import SnapshotStore, replace_file
+from espha.durable import replace_file
+from espha.protocol.status import DivergenceFacts
+from espha.recovery.store import SnapshotStore
 
 _NAME = "diverged.json"
 _LOG = structlog.get_logger()
@@ -59,11 +61,9 @@ class DivergenceLog:
         if self.last.before is not None:
             self._keep(self.last.model_copy(update={"before": None}))
 
-    def facts(self) -> dict[str, int | str]:
+    def facts(self) -> DivergenceFacts:
         """Return what the status shows."""
-        if not self.last.total:
-            return {"diverged_total": 0}
-        return {"diverged_total": self.last.total, "diverged": self.last.message}
+        return DivergenceFacts(diverged_total=self.last.total, diverged=self.last.message)
 
     @property
     def _path(self) -> Path | None:

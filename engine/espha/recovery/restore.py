@@ -8,11 +8,11 @@ import structlog
 from espha.connectors.topics import TopicPlan
 from espha.kafka.reader import Offsets
 from espha.model import Project, model_digest
+from espha.protocol.http import addresses
 from espha.protocol.settings import Settings
 from espha.recovery.candidates import Requirements, SnapshotCandidates
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.plain import NotPlainError
-from espha.recovery.remote import addresses
 from espha.recovery.store import Snapshot, SnapshotStore
 
 _NAMED = 4

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
+from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.store import Header, Snapshot, SnapshotMeta, SnapshotStore, make
 
@@ -19,7 +20,6 @@ _SHARE = 50
 _LOG = structlog.get_logger()
 
 Take = Callable[[], tuple[int | None, bytes]]
-Facts = dict[str, int | float | str]
 
 
 class SnapshotScheduler:
@@ -56,13 +56,20 @@ class SnapshotScheduler:
         self._wanted = wanted
         self._news = threading.Event()
         self._last: SnapshotMeta | None = None
-        self._facts: Facts = {"snapshot_failures": 0}
+        self._newest: Header | None = None
+        self._made: float | None = None
+        self._loaded: int | None = None
+        self._took_ms: int | None = None
+        self._failures = 0
+        self._facts = SnapshotFacts()
+        self._refresh()
 
     def loaded(self, snapshot: Snapshot) -> None:
         """Note that the engine began with this snapshot."""
         header = snapshot.header
         self._since = self._clock()
-        self._facts |= {"snapshot_loaded": header.sequence, **_facts(header)}
+        self._loaded = header.sequence
+        self._show(header)
 
     def due(self, active: bool) -> bool:
         """Tell whether it is time for a snapshot."""
@@ -82,8 +89,9 @@ class SnapshotScheduler:
         self._since = started = self._clock()
         if self._store is None:
             return
-        if self._last and _place(self._last) == _place(meta):
-            self._facts["snapshot_made"] = time.time()  # it still says all there is to say
+        if self._last and _reached(self._last) == _reached(meta):
+            self._made = time.time()  # it still says all there is to say
+            self._refresh()
             self._news.set()
             return
         try:
@@ -96,7 +104,7 @@ class SnapshotScheduler:
             return
         took = self._clock() - started
         self._pause = max(self._interval, took * _SHARE)
-        self._facts["snapshot_ms"] = round(took * 1000)
+        self._took_ms = round(took * 1000)
         self._last = meta
         snapshot = make(meta, body, self._engine, self._runtime, time.time_ns() // 1_000_000)
         self._busy.set()
@@ -110,9 +118,9 @@ class SnapshotScheduler:
         self._news.clear()
         return changed
 
-    def facts(self) -> Facts:
+    def facts(self) -> SnapshotFacts:
         """Return what the status shows."""
-        return {**(self._facts if self._store else {}), **self._divergences.facts()}
+        return self._facts
 
     def _write(self, store: SnapshotStore, snapshot: Snapshot) -> None:
         header = snapshot.header
@@ -122,29 +130,37 @@ class SnapshotScheduler:
             self._last = None
             self._failed(error.strerror or str(error))
         else:
-            self._facts |= _facts(header)
+            self._show(header)
             self._divergences.settle()
-            _LOG.info(
-                "snapshot", file=path.name, bytes=header.length, ms=self._facts["snapshot_ms"]
-            )
+            _LOG.info("snapshot", file=path.name, bytes=header.length, ms=self._took_ms)
         finally:
             self._news.set()
             self._busy.clear()
 
+    def _show(self, newest: Header) -> None:
+        self._newest, self._made = newest, newest.made / 1000
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Make the facts anew: they are asked for at each batch, and change once a minute."""
+        if self._store is None:
+            return
+        self._facts = SnapshotFacts(
+            snapshot_sequence=self._newest.sequence if self._newest else None,
+            snapshot_bytes=self._newest.length if self._newest else None,
+            snapshot_made=self._made,
+            snapshot_loaded=self._loaded,
+            snapshot_ms=self._took_ms,
+            snapshot_failures=self._failures,
+        )
+
     def _failed(self, reason: str) -> None:
-        self._facts["snapshot_failures"] = int(self._facts["snapshot_failures"]) + 1
+        self._failures += 1
+        self._refresh()
         self._pause = self._interval * _AFTER_FAILURE_INTERVALS
         self._news.set()
         _LOG.error("no snapshot", reason=reason)
 
 
-def _facts(header: Header) -> Facts:
-    return {
-        "snapshot_sequence": header.sequence,
-        "snapshot_made": header.made / 1000,
-        "snapshot_bytes": header.length,
-    }
-
-
-def _place(meta: SnapshotMeta) -> tuple[object, ...]:
+def _reached(meta: SnapshotMeta) -> tuple[object, ...]:
     return meta.sequence, meta.order_log, meta.inputs

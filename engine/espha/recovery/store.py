@@ -8,12 +8,15 @@ the header names.
 
 import contextlib
 import hashlib
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+
+from espha.durable import UNFINISHED, replace_file
+from espha.protocol.order import Cursor
+from espha.protocol.status import Counts
 
 _LEAD = b"ESPHA snapshot "
 _MAGIC = _LEAD + b"1\n"
@@ -24,21 +27,11 @@ LARGEST_BODY = 1 << 30
 """Bytes of a body, compressed, that an engine is willing to read."""
 
 _PREFIX, _SUFFIX = "snapshot-", ".espha"
-_TEMPORARY = ".unfinished"
 _ASIDE = ".refused"
 
 
 class SnapshotError(Exception):
     """A snapshot cannot be used; the text says why."""
-
-
-class Cursor(NamedTuple):
-    """Where an engine is in an input topic."""
-
-    next: int
-    """Offset at which the range of the next order record begins."""
-    read: int
-    """Every record below this offset is processed: where to begin to read."""
 
 
 class SnapshotMeta(BaseModel):
@@ -58,8 +51,8 @@ class SnapshotMeta(BaseModel):
     """For each input topic that order records have named."""
     topics: dict[str, str]
     """Kafka's id of the order log and each input topic: a topic made anew has another one."""
-    counts: dict[str, int]
-    """The engine's counters."""
+    counts: Counts
+    """What was processed until then."""
 
 
 class Header(SnapshotMeta):
@@ -179,9 +172,9 @@ class SnapshotStore:
             OSError: it cannot be made or written to.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        for left in self.folder.glob(f"*{_TEMPORARY}"):
+        for left in self.folder.glob(f"*{UNFINISHED}"):
             left.unlink()
-        probe = self.folder / f"probe{_TEMPORARY}"
+        probe = self.folder / f"probe{UNFINISHED}"
         probe.write_bytes(b"")
         probe.unlink()
 
@@ -228,34 +221,6 @@ class SnapshotStore:
             aside = sorted(self.folder.glob(f"*{_ASIDE}"), key=_changed, reverse=True)
             for old in aside[self._keep :]:
                 old.unlink(missing_ok=True)
-
-
-def replace_file(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file so that it is there as a whole or not at all, whatever happens meanwhile.
-
-    Raises:
-        OSError: it cannot be written; what was there before is still there.
-    """
-    temporary = path.with_name(path.name + _TEMPORARY)
-    try:
-        with temporary.open("wb") as file:
-            _write(file, parts)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _write(file: BinaryIO, parts: Iterable[bytes]) -> None:
-    for part in parts:
-        file.write(part)
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _changed(path: Path) -> float:

@@ -12,6 +12,7 @@ from espha_operator.api import Spec
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.status.facts import Verdict
+from espha_operator.status.reasons import Reason
 
 # So many problems fit a message that people still read.
 SHOWN = 5
@@ -22,7 +23,7 @@ def parse(resource: dict[str, Any], images: Images) -> Deployment | Verdict:
     try:
         spec = Spec.model_validate(resource.get("spec") or {})
     except ValidationError as error:
-        return Verdict(False, "InvalidSpec", _sentences(error))
+        return Verdict(Reason.INVALID_SPEC, _sentences(error))
     meta = resource["metadata"]
     return Deployment(
         meta["name"], meta["namespace"], meta["uid"], meta["generation"], spec, images
@@ -45,10 +46,10 @@ def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict
             deployment=f"{deployment.namespace}/{deployment.name}",
         )
     except ModelError as error:
-        return Verdict(False, "InvalidModel", f"{source}: {_shortened(map(str, error.problems))}")
+        return Verdict(Reason.INVALID_MODEL, f"{source}: {_shortened(map(str, error.problems))}")
     misfits = list(_misfits(deployment, topics))
     if misfits:
-        return Verdict(False, "UnknownWindow", _shortened(misfits))
+        return Verdict(Reason.UNKNOWN_WINDOW, _shortened(misfits))
     return _facts(xml, project, topics)
 
 

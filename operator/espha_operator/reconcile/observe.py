@@ -1,18 +1,18 @@
 """Looking at what runs: StatefulSets, pods, and what the pods themselves say."""
 
-import http.client
-import json
 import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from espha.protocol.http import NoAnswerError, ask_status, at
+from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL, ZOOKEEPER_PORT
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.resources.meta import Object
-from espha_operator.status.facts import EngineFacts, SetFacts
+from espha_operator.status.facts import SetFacts
 
 # Seconds that a pod may take to answer; a frozen one must not hold up the others.
 ANSWER = 0.7
@@ -37,7 +37,7 @@ class Observed:
 
     sets: dict[str, SetFacts]
     pods: tuple[Pod, ...]
-    engines: tuple[EngineFacts, ...]
+    engines: tuple[ReplicaStatus, ...]
     serving: int
 
 
@@ -61,31 +61,16 @@ def observe(cluster: Cluster, deployment: Deployment) -> Observed:
     )
 
 
-def ask_engine(pod: Pod) -> EngineFacts | None:
-    """What an engine's supervisor says; None when it does not answer."""
-    connection = http.client.HTTPConnection(pod.address, HTTP_PORT, timeout=ANSWER)
+def ask_engine(pod: Pod) -> ReplicaStatus | None:
+    """What an engine's supervisor says; None when it does not answer.
+
+    An answer under another name comes from a pod that has this one's address by now.
+    """
     try:
-        connection.request("GET", "/status")
-        return engine_facts(pod.name, json.loads(connection.getresponse().read()))
-    except (OSError, http.client.HTTPException, ValueError):
+        status = ask_status(at(pod.address, HTTP_PORT), ANSWER)
+    except NoAnswerError:
         return None
-    finally:
-        connection.close()
-
-
-def engine_facts(name: str, told: Object) -> EngineFacts:
-    """The facts in a supervisor's `/status`; what the child has not said yet counts as nothing."""
-    age = told.get("snapshot_age_s")
-    return EngineFacts(
-        name=name,
-        state=str(told.get("state") or "starting"),
-        in_sync=bool(told.get("in_sync")),
-        message=str(told.get("message") or ""),
-        sequence=int(told.get("sequence") or 0),
-        epoch=int(told.get("epoch") or 0),
-        diverged=str(told.get("diverged") or ""),
-        snapshot_age=None if age is None else float(age),
-    )
+    return status if status.name == pod.name else None
 
 
 def ask_zookeeper(pod: Pod) -> bool:

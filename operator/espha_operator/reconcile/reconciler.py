@@ -16,6 +16,7 @@ from espha_operator.reconcile.topics import TopicKeeper
 from espha_operator.resources.meta import Object
 from espha_operator.status import build, checks
 from espha_operator.status.facts import Facts, TopicFacts, Verdict
+from espha_operator.status.reasons import Reason
 
 # Seconds between two looks at the topics: while something is amiss, and when all is well.
 TOPICS_SOON, TOPICS_LATER = 2.0, 5.0
@@ -101,10 +102,10 @@ class Reconciler:
         name, key = model.config_map.name, model.config_map.key
         found = self._cluster.get("ConfigMap", deployment.namespace, name)
         if found is None:
-            return Verdict(False, "NoConfigMap", f'There is no ConfigMap "{name}".')
+            return Verdict(Reason.NO_CONFIG_MAP, f'There is no ConfigMap "{name}".')
         text = (found.get("data") or {}).get(key)
         if text is None:
-            return Verdict(False, "NoKey", f'The ConfigMap "{name}" has no key "{key}".')
+            return Verdict(Reason.NO_KEY, f'The ConfigMap "{name}" has no key "{key}".')
         return text, f"ConfigMap {name}, {key}"
 
     def _with_topics(self, facts: Facts) -> Facts:

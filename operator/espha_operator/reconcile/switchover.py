@@ -1,8 +1,6 @@
 """Planned switchovers: the annotation `espha.dev/switchover-to`, and the token to ask with."""
 
 import base64
-import http.client
-import json
 import logging
 import secrets
 from collections.abc import Mapping
@@ -10,6 +8,7 @@ from datetime import UTC, datetime
 
 from kubernetes.client.exceptions import ApiException
 
+from espha.protocol.http import NoAnswerError, ask_switchover, at
 from espha_operator.api import KIND
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HTTP_PORT, SWITCHOVER
@@ -66,43 +65,28 @@ def _follow(
     addresses: Mapping[str, str],
     decision: Decision,
 ) -> None:
-    if decision.kind == "ask" and facts.active and addresses.get(facts.active.name):
+    if decision.action == "ask" and facts.active and addresses.get(facts.active.name):
         proof = token(cluster, facts.deployment)
         decision = ask(addresses[facts.active.name], decision.to, proof)
-    if decision.kind == "name":
+    if decision.action == "name":
         _annotate(cluster, resource, decision.to)
-    elif decision.kind in ("done", "refused"):
+    elif decision.action in ("done", "refused"):
         _annotate(cluster, resource, None)
-        good = decision.kind == "done"
+        good = decision.action == "done"
         why = "SwitchedOver" if good else "SwitchoverRefused"
         cluster.create(event(resource, why, decision.message, good=good, now=datetime.now(UTC)))
 
 
 def ask(address: str, to: str, proof: str) -> Decision:
     """Ask the active engine's supervisor to hand over."""
-    connection = http.client.HTTPConnection(address, HTTP_PORT, timeout=ANSWER)
     try:
-        headers = {"Authorization": f"Bearer {proof}"}
-        connection.request("POST", "/switchover", json.dumps({"to": to}), headers)
-        answer = connection.getresponse()
-        body = answer.read()
-    except (OSError, http.client.HTTPException, ValueError) as error:
+        answer = ask_switchover(at(address, HTTP_PORT), to, proof, ANSWER)
+    except NoAnswerError as error:
         _LOG.warning("switchover to %s: the active engine does not answer: %s", to, error)
         return Decision("wait", to)
-    finally:
-        connection.close()
-    if 400 <= answer.status < 500:
-        return Decision("refused", to, f"The active engine refuses: {_message(body)}.")
-    return Decision("ask" if answer.status < 400 else "wait", to)
-
-
-def _message(body: bytes) -> str:
-    """The sentence in a supervisor's answer; older ones answer with plain text."""
-    text = body.decode(errors="replace").strip()
-    try:
-        return str(json.loads(text)["message"])
-    except (ValueError, KeyError, TypeError):
-        return text
+    if 400 <= answer.code < 500:
+        return Decision("refused", to, f"The active engine refuses: {answer.message}.")
+    return Decision("ask" if answer.code < 400 else "wait", to)
 
 
 def _annotate(cluster: Cluster, resource: Object, value: str | None) -> None:

@@ -1,5 +1,6 @@
 """Adapters: pods of which one is active, or which are alone."""
 
+from espha.protocol.settings import Settings
 from espha_operator.api.adapters import Adapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT
@@ -61,15 +62,14 @@ def _projected(*config_maps: str) -> Object:
 def _container(deployment: Deployment, adapter: Adapter) -> Object:
     election = [] if adapter.elected else ["--no-election"]
     command = ["adapter", adapter.role, "--config", f"{_CONFIG}/adapter.json"]
-    root = f"{deployment.root}/adapters/{adapter.name}"
     spec = deployment.spec.engines
-    made = supervised.container(deployment, ADAPTER, ["supervise", *election, "--", *command], root)
+    args = ["supervise", *election, "--", *command]
+    made = supervised.container(deployment, ADAPTER, args, _settings(deployment, adapter))
     mounts: list[Object] = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
     if adapter.volume is not None:
         mounts.append({"name": "data", "mountPath": "/data"})
     return {
         **made,
-        "env": [*made["env"], *_peers(deployment, adapter)],
         "image": spec.image or deployment.images.engine_image,
         "resources": {
             "requests": {"cpu": "20m", "memory": "96Mi"},
@@ -79,10 +79,11 @@ def _container(deployment: Deployment, adapter: Adapter) -> Object:
     }
 
 
-def _peers(deployment: Deployment, adapter: Adapter) -> list[Object]:
-    """Say where supervisors find each other: the Service is that of all adapters."""
+def _settings(deployment: Deployment, adapter: Adapter) -> Settings:
+    bootstrap, root = deployment.bootstrap, f"{deployment.root}/adapters/{adapter.name}"
     if not adapter.elected:
-        return []
+        return Settings(bootstrap=bootstrap, root=root)
+    # Where its supervisors find each other: the Service is that of all adapters.
     name, domain = f"{deployment.name}-{adapter.label}", deployment.domain(ADAPTER)
     hosts = (f"{name}-{number}.{domain}:{HTTP_PORT}" for number in range(adapter.pods))
-    return supervised.variables({"ESPHA_PEERS": ",".join(hosts)})
+    return Settings(bootstrap=bootstrap, root=root, peers=",".join(hosts))

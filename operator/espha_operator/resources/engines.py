@@ -1,5 +1,6 @@
 """Engines: pods that run the model, and a Service for the active one."""
 
+from espha.protocol.settings import Settings, variable
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
 from espha_operator.resources import common, supervised
@@ -33,11 +34,11 @@ def engines(deployment: Deployment, facts: ModelFacts) -> list[Object]:
 def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common.Pods:
     spec = deployment.spec.engines
     made = supervised.container(
-        deployment, ENGINE, ["supervise", "--", "engine"], f"{deployment.root}/engines"
+        deployment, ENGINE, ["supervise", "--", "engine"], _settings(deployment)
     )
     container = {
         **made,
-        "env": [*made["env"], *_snapshot_environment(deployment), _token(deployment)],
+        "env": [*made["env"], _token(deployment)],
         "image": spec.image or deployment.images.engine_image,
         "resources": spec.resources.merged("50m", "512Mi", "1536Mi"),
         "volumeMounts": [
@@ -59,21 +60,21 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
     )
 
 
-def _snapshot_environment(deployment: Deployment) -> list[Object]:
+def _settings(deployment: Deployment) -> Settings:
     snapshots = deployment.spec.engines.snapshots
-    return supervised.variables(
-        {
-            # Not the volume's root, which may hold a lost+found.
-            "ESPHA_SNAPSHOTS": "/var/lib/espha/snapshots",
-            "ESPHA_SNAPSHOT_INTERVAL_S": str(snapshots.interval),
-            "ESPHA_SNAPSHOTS_RETAINED": str(snapshots.retain),
-            # One name for all of them, so that scaling restarts nobody.
-            "ESPHA_PEERS": f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
-        }
+    return Settings(
+        bootstrap=deployment.bootstrap,
+        root=f"{deployment.root}/engines",
+        # Not the volume's root, which may hold a lost+found.
+        snapshots="/var/lib/espha/snapshots",
+        snapshot_interval_s=snapshots.interval,
+        snapshots_retained=snapshots.retain,
+        # One name for all of them, so that scaling restarts nobody.
+        peers=f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
     )
 
 
 def _token(deployment: Deployment) -> Object:
     # Optional: engines start, and take over from each other, when nobody has made the Secret.
     key = {"name": token_name(deployment), "key": TOKEN_KEY, "optional": True}
-    return {"name": "ESPHA_TOKEN", "valueFrom": {"secretKeyRef": key}}
+    return {"name": variable("token"), "valueFrom": {"secretKeyRef": key}}

@@ -1,5 +1,6 @@
 """What pods have in common that run the engine's image under its supervisor."""
 
+from espha.protocol.settings import Settings, variable
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HTTP_PORT
 from espha_operator.resources.meta import Object
@@ -7,12 +8,19 @@ from espha_operator.resources.meta import Object
 PORT = {"name": "http", "containerPort": HTTP_PORT}
 
 
-def container(deployment: Deployment, name: str, args: list[str], root: str) -> Object:
-    """Return a container whose supervisor serves probes; `root`: its path in ZooKeeper."""
+def container(deployment: Deployment, name: str, args: list[str], settings: Settings) -> Object:
+    """Return a container whose supervisor serves probes.
+
+    Args:
+        deployment: whose container it is.
+        name: of the container.
+        args: what `espha` is to do.
+        settings: those that only it has; the deployment's are added.
+    """
     return {
         "name": name,
         "args": args,
-        "env": _environment(deployment, root),
+        "env": _environment(deployment, settings),
         "ports": [PORT],
         "readinessProbe": {**_probe("/readyz"), "periodSeconds": 2},
         "livenessProbe": {**_probe("/healthz"), "initialDelaySeconds": 10, "periodSeconds": 10},
@@ -23,19 +31,17 @@ def _probe(path: str) -> Object:
     return {"httpGet": {"path": path, "port": "http"}, "timeoutSeconds": 3}
 
 
-def _environment(deployment: Deployment, root: str) -> list[Object]:
-    values = {
-        "ESPHA_BOOTSTRAP": deployment.bootstrap,
-        "ESPHA_ZOOKEEPER": deployment.zookeeper,
-        "ESPHA_ROOT": root,
-        "ESPHA_SESSION_MS": str(deployment.spec.zookeeper.session_ms),
-        "ESPHA_PREFIX": deployment.spec.topics.prefix or "",
-        "ESPHA_DEPLOYMENT": f"{deployment.namespace}/{deployment.name}",
-    }
-    own_name = {"name": "ESPHA_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    return [own_name, *variables(values)]
-
-
-def variables(values: dict[str, str]) -> list[Object]:
-    """Return environment variables as a container lists them."""
-    return [{"name": name, "value": value} for name, value in values.items()]
+def _environment(deployment: Deployment, own: Settings) -> list[Object]:
+    shared = Settings(
+        bootstrap=deployment.bootstrap,
+        zookeeper=deployment.zookeeper,
+        session_ms=deployment.spec.zookeeper.session_ms,
+        prefix=deployment.spec.topics.prefix or "",
+        deployment=f"{deployment.namespace}/{deployment.name}",
+    )
+    values = {**shared.environment(), **own.environment()}
+    field = {"fieldRef": {"fieldPath": "metadata.name"}}
+    return [
+        {"name": variable("name"), "valueFrom": field},
+        *({"name": name, "value": value} for name, value in values.items()),
+    ]

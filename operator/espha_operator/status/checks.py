@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from espha_operator.api.deployment import ModelFacts
 from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.reasons import Reason
 
 Check = Callable[[Facts], Verdict]
 
@@ -16,37 +17,37 @@ def model_valid(facts: Facts) -> Verdict:
     """The model can be read, and the adapters name windows that it has."""
     if isinstance(facts.model, Verdict):
         return facts.model
-    return Verdict(True, "Valid", f"{facts.model.label} has {len(facts.model.topics)} topics.")
+    return Verdict(Reason.VALID, f"{facts.model.label} has {len(facts.model.topics)} topics.")
 
 
 def zookeeper_ready(facts: Facts) -> Verdict:
     """All ZooKeeper servers take part in the quorum."""
     keeper = facts.deployment.spec.zookeeper
     if keeper.external:
-        return Verdict(True, "External", f"Uses {', '.join(keeper.external.servers)}.")
+        return Verdict(Reason.EXTERNAL, f"Uses {', '.join(keeper.external.servers)}.")
     if not facts.exists("zookeeper"):
         return _not_started(facts)
     if facts.serving <= keeper.replicas // 2:
         text = f"{facts.serving} of {keeper.replicas} servers serve; a majority is needed."
-        return Verdict(False, "NoQuorum", f"{text} No failover can happen until then.")
+        return Verdict(Reason.NO_QUORUM, f"{text} No failover can happen until then.")
     if min(facts.serving, facts.set("zookeeper").ready) < keeper.replicas:
         return Verdict(
-            False, "ServersMissing", f"{facts.serving} of {keeper.replicas} servers serve."
+            Reason.SERVERS_MISSING, f"{facts.serving} of {keeper.replicas} servers serve."
         )
-    return Verdict(True, "Serving", f"All {keeper.replicas} servers serve.")
+    return Verdict(Reason.SERVING, f"All {keeper.replicas} servers serve.")
 
 
 def brokers_ready(facts: Facts) -> Verdict:
     """All brokers are up, as far as Kubernetes can see."""
     kafka = facts.deployment.spec.kafka
     if kafka.external:
-        return Verdict(True, "External", f"Uses {', '.join(kafka.external.bootstrap_servers)}.")
+        return Verdict(Reason.EXTERNAL, f"Uses {', '.join(kafka.external.bootstrap_servers)}.")
     if not facts.exists("kafka"):
         return _not_started(facts)
     ready = facts.set("kafka").ready
     if ready < kafka.replicas:
-        return Verdict(False, "BrokersMissing", f"{ready} of {kafka.replicas} brokers are ready.")
-    return Verdict(True, "Serving", f"All {kafka.replicas} brokers are ready.")
+        return Verdict(Reason.BROKERS_MISSING, f"{ready} of {kafka.replicas} brokers are ready.")
+    return Verdict(Reason.SERVING, f"All {kafka.replicas} brokers are ready.")
 
 
 def kafka_ready(facts: Facts) -> Verdict:
@@ -56,15 +57,13 @@ def kafka_ready(facts: Facts) -> Verdict:
     if not brokers.ok or topics is None:
         return brokers
     if topics.error:
-        return Verdict(False, "Unreachable", topics.error)
+        return Verdict(Reason.UNREACHABLE, topics.error)
     wanted = facts.deployment.spec.kafka.replicas
     if not facts.deployment.spec.kafka.external and topics.brokers < wanted:
-        return Verdict(
-            False, "BrokersMissing", f"{topics.brokers} of {wanted} brokers have joined."
-        )
+        return Verdict(Reason.BROKERS_MISSING, f"{topics.brokers} of {wanted} brokers have joined.")
     if topics.under_replicated:
         listed = ", ".join(topics.under_replicated)
-        return Verdict(False, "UnderReplicated", f"Copies are missing or behind: {listed}.")
+        return Verdict(Reason.UNDER_REPLICATED, f"Copies are missing or behind: {listed}.")
     return brokers
 
 
@@ -74,19 +73,19 @@ def topics_ready(facts: Facts) -> Verdict:
     if isinstance(facts.model, Verdict) and topics is None:
         return _not_started(facts)
     if topics is None:
-        return Verdict(False, "WaitingForKafka", "Topics are made when Kafka is ready.")
+        return Verdict(Reason.WAITING_FOR_KAFKA, "Topics are made when Kafka is ready.")
     if topics.error:
-        return Verdict(False, "KafkaUnreachable", topics.error)
+        return Verdict(Reason.KAFKA_UNREACHABLE, topics.error)
     if topics.wrong:
-        return Verdict(False, "WrongSettings", " ".join(topics.wrong))
+        return Verdict(Reason.WRONG_SETTINGS, " ".join(topics.wrong))
     copies = facts.deployment.spec.replication_factor
     if topics.missing and topics.brokers < copies:
         text = f"Topics need {copies} brokers, Kafka has {topics.brokers}."
-        return Verdict(False, "TooFewBrokers", text)
+        return Verdict(Reason.TOO_FEW_BROKERS, text)
     if topics.missing:
-        return Verdict(False, "Missing", f"Not there yet: {', '.join(topics.missing)}.")
+        return Verdict(Reason.MISSING, f"Not there yet: {', '.join(topics.missing)}.")
     count = len(facts.model.topics) if isinstance(facts.model, ModelFacts) else 0
-    return Verdict(True, "Made", f"All {count} topics exist.")
+    return Verdict(Reason.MADE, f"All {count} topics exist.")
 
 
 def engines_ready(facts: Facts) -> Verdict:
@@ -96,11 +95,11 @@ def engines_ready(facts: Facts) -> Verdict:
     wanted, ready = facts.deployment.spec.engines.replicas, facts.set("engine").ready
     if facts.active is None:
         return Verdict(
-            False, "NoActiveEngine", f"No engine is active; {ready} of {wanted} are ready."
+            Reason.NO_ACTIVE_ENGINE, f"No engine is active; {ready} of {wanted} are ready."
         )
     if ready != wanted or facts.set("engine").exist != wanted:
-        return Verdict(False, "EnginesMissing", f"{ready} of {wanted} engines are ready.")
-    return Verdict(True, "Active", f"{facts.active.name} is active.")
+        return Verdict(Reason.ENGINES_MISSING, f"{ready} of {wanted} engines are ready.")
+    return Verdict(Reason.ACTIVE, f"{facts.active.name} is active.")
 
 
 def replicas_in_sync(facts: Facts) -> Verdict:
@@ -114,42 +113,42 @@ def replicas_in_sync(facts: Facts) -> Verdict:
     ]
     if behind:
         differ = any(one.diverged and not one.in_sync for one in facts.engines)
-        reason = "Diverged" if differ else "Behind"
-        return Verdict(False, reason, f"Not in sync: {', '.join(behind)}.")
+        reason = Reason.DIVERGED if differ else Reason.BEHIND
+        return Verdict(reason, f"Not in sync: {', '.join(behind)}.")
     wanted = facts.deployment.spec.engines.replicas
     if len(facts.engines) < wanted:
-        return Verdict(False, "NoAnswer", f"{len(facts.engines)} of {wanted} engines answer.")
+        return Verdict(Reason.NO_ANSWER, f"{len(facts.engines)} of {wanted} engines answer.")
     rebuilt = [
         f" {one.name} had diverged and was rebuilt ({one.diverged})."
         for one in facts.engines
         if one.diverged
     ]
-    return Verdict(True, "InSync", f"All {wanted} engines are in sync.{''.join(rebuilt)}")
+    return Verdict(Reason.IN_SYNC, f"All {wanted} engines are in sync.{''.join(rebuilt)}")
 
 
 def snapshots_in_reach(facts: Facts) -> Verdict:
     """The topics still hold what comes after the newest snapshot."""
     topics = facts.deployment.spec.topics
     if topics.retention_ms < 0:
-        return Verdict(True, "Unlimited", "Topics keep all records.")
+        return Verdict(Reason.UNLIMITED, "Topics keep all records.")
     if not facts.exists("engine"):
         return _not_started(facts)
     kept = f"Topics keep records for {topics.retention}"
-    ages = [one.snapshot_age for one in facts.engines if one.snapshot_age is not None]
+    ages = [one.snapshot_age_s for one in facts.engines if one.snapshot_age_s is not None]
     if not ages:
         text = f"{kept}, and no engine has a snapshot: older state could not be rebuilt."
-        return Verdict(False, "NoSnapshot", text)
+        return Verdict(Reason.NO_SNAPSHOT, text)
     if min(ages) * 1000 > topics.retention_ms:
         text = f"{kept}, and the newest snapshot is older:"
-        return Verdict(False, "TooOld", f"{text} an engine that starts again has no way back.")
-    return Verdict(True, "InReach", f"{kept}, longer than back to the newest snapshot.")
+        return Verdict(Reason.TOO_OLD, f"{text} an engine that starts again has no way back.")
+    return Verdict(Reason.IN_REACH, f"{kept}, longer than back to the newest snapshot.")
 
 
 def adapters_ready(facts: Facts) -> Verdict:
     """All pods of all adapters are ready."""
     wanted = {one.label: one.pods for one in facts.deployment.spec.adapters.every}
     if not wanted:
-        return Verdict(True, "None", "The deployment has no adapters.")
+        return Verdict(Reason.NO_ADAPTERS, "The deployment has no adapters.")
     if not any(facts.exists(name) for name in wanted):
         return _not_started(facts)
     missing = [
@@ -158,8 +157,8 @@ def adapters_ready(facts: Facts) -> Verdict:
         if facts.set(name).ready < count
     ]
     if missing:
-        return Verdict(False, "AdaptersMissing", f"Not ready: {', '.join(missing)}.")
-    return Verdict(True, "Running", f"All {len(wanted)} adapters run.")
+        return Verdict(Reason.ADAPTERS_MISSING, f"Not ready: {', '.join(missing)}.")
+    return Verdict(Reason.RUNNING, f"All {len(wanted)} adapters run.")
 
 
 CHAIN: tuple[tuple[str, Check], ...] = (
@@ -182,12 +181,12 @@ def judge(facts: Facts) -> dict[str, Verdict]:
 
 def _ready(facts: Facts, verdicts: dict[str, Verdict]) -> Verdict:
     if facts.error:
-        return Verdict(False, "ApplyFailed", facts.error)
+        return Verdict(Reason.APPLY_FAILED, facts.error)
     failed = next((verdict for verdict in verdicts.values() if not verdict.ok), None)
-    return failed or Verdict(True, "AllReady", verdicts["EnginesReady"].message)
+    return failed or Verdict(Reason.ALL_READY, verdicts["EnginesReady"].message)
 
 
 def _not_started(facts: Facts) -> Verdict:
     if isinstance(facts.model, Verdict):
-        return Verdict(False, "NotStarted", "Nothing starts before the model is valid.")
-    return Verdict(False, "Waiting", "Starts when everything that it needs is ready.")
+        return Verdict(Reason.NOT_STARTED, "Nothing starts before the model is valid.")
+    return Verdict(Reason.WAITING, "Starts when everything that it needs is ready.")

@@ -3,16 +3,23 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from espha.protocol.states import EngineState
+from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.status.reasons import Reason
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Outcome of a check: does it hold, why in one word, why in a sentence."""
+    """Outcome of a check: why it holds or not, in one word and in a sentence."""
 
-    ok: bool
-    reason: str
+    reason: Reason
     message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it holds."""
+        return self.reason.holds
 
 
 @dataclass(frozen=True)
@@ -22,26 +29,6 @@ class SetFacts:
     wanted: int
     exist: int
     ready: int
-
-
-@dataclass(frozen=True)
-class EngineFacts:
-    """What an engine's supervisor says of it.
-
-    Attributes:
-        message: why it is not in sync, if it knows.
-        diverged: how its outputs once differed from the active one's; stays when it is rebuilt.
-        snapshot_age: seconds since its newest snapshot said all there is to say; None without one.
-    """
-
-    name: str
-    state: str
-    in_sync: bool
-    sequence: int = 0
-    epoch: int = 0
-    message: str = ""
-    diverged: str = ""
-    snapshot_age: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +58,7 @@ class Facts:
     model: ModelFacts | Verdict
     sets: dict[str, SetFacts] = field(default_factory=dict)
     serving: int = 0
-    engines: tuple[EngineFacts, ...] = ()
+    engines: tuple[ReplicaStatus, ...] = ()
     topics: TopicFacts | None = None
     error: str = ""
 
@@ -88,7 +75,7 @@ class Facts:
         return replace(self, **changes)
 
     @property
-    def active(self) -> EngineFacts | None:
+    def active(self) -> ReplicaStatus | None:
         """The active engine; the one with the newest epoch should two claim it for a moment."""
-        claiming = [engine for engine in self.engines if engine.state == "active"]
+        claiming = [engine for engine in self.engines if engine.state is EngineState.ACTIVE]
         return max(claiming, key=lambda engine: engine.epoch, default=None)

@@ -13,13 +13,13 @@ class Decision:
     """The next thing to do about a wish.
 
     Attributes:
-        kind: wait for an active engine; name the engine for a wish that takes any; ask the active
+        action: wait for an active engine; name the engine for a wish that takes any; ask the active
             engine to hand over; or the wish is done or refused, and goes.
         to: the engine that is to be active.
         message: what happened, for people; empty while it goes on.
     """
 
-    kind: Literal["wait", "name", "ask", "done", "refused"]
+    action: Literal["wait", "name", "ask", "done", "refused"]
     to: str = ""
     message: str = ""
 

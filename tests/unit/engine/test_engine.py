@@ -11,16 +11,18 @@ import pytest
 from espha.connectors.topics import topic_plan
 from espha.engine.engine import Diverged, Engine
 from espha.engine.inputs import Inputs
-from espha.kafka.order_log import OrderLog, OrderRecord, Range
+from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter
 from espha.model import model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
-from espha.protocol.control import Control
+from espha.protocol.child_side import Control
+from espha.protocol.order import Cursor, OrderRecord, Range
+from espha.protocol.status import Counts
 from espha.reader import read_project
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.scheduler import SnapshotScheduler
-from espha.recovery.store import Cursor, SnapshotMeta, SnapshotStore
+from espha.recovery.store import SnapshotMeta, SnapshotStore
 from support.models import SAMPLE
 from unit.recovery.samples import store
 
@@ -126,7 +128,7 @@ def meta(sequence: int) -> SnapshotMeta:
         order_log=2 * sequence,
         inputs={},
         topics={},
-        counts={"batches": sequence},
+        counts=Counts(batches=sequence),
     )
 
 
@@ -219,7 +221,7 @@ def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:
     assert body == b"state 7"
     assert (header.sequence, header.epoch, header.clock) == (7, 1, 7)
     assert (header.order_log, header.inputs) == (14, {TOPIC: Cursor(30, 31)})
-    assert header.counts["batches"] == 7
+    assert header.counts.batches == 7
 
 
 def test_an_engine_without_state_keeps_nothing(make: Make) -> None:

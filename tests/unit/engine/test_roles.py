@@ -7,9 +7,11 @@ import pytest
 
 from espha.connectors.topics import topic_plan
 from espha.engine.engine import Engine
-from espha.kafka.order_log import OrderRecord, Range
 from espha.kafka.writer import Record
 from espha.pipeline.job import Batch, Input, Output, Result
+from espha.protocol.order import OrderRecord, Range
+from espha.protocol.states import EngineState, Role
+from espha.protocol.status import EngineProgress, SnapshotFacts
 from espha.reader import read_project
 from support.models import SAMPLE
 
@@ -31,7 +33,7 @@ class Stage:
     def __init__(self, *scene: Callable[["Stage"], None]) -> None:
         """Play one step of the scene whenever the engine waits: for input, or for the log."""
         self.scene = list(scene)
-        self.role, self.held = "standby", 0
+        self.role, self.held = Role.STANDBY, 0
         self.log: list[OrderRecord] = []
         self.passed, self.rows = 0, 0
         self.said: list[str] = []
@@ -115,9 +117,9 @@ class Stage:
         """Follow no longer."""
 
     # The supervisor and the scheduler
-    def report(self, state: str, in_sync: bool, **facts: Any) -> None:
+    def report(self, state: EngineState, in_sync: bool, progress: EngineProgress) -> None:
         """Hear it."""
-        word = f"{state} {facts['sequence']}/{facts['epoch']} {facts['active']}"
+        word = f"{state} {progress.sequence}/{progress.epoch} {progress.active}"
         if not self.said or self.said[-1] != word:
             self.said.append(word)
 
@@ -129,9 +131,9 @@ class Stage:
         """Have none."""
         return False
 
-    def facts(self) -> dict[str, int]:
+    def facts(self) -> SnapshotFacts:
         """Have none."""
-        return {}
+        return SnapshotFacts()
 
     # The fast fence
     def fence(self, transactional_id: str) -> None:
@@ -169,11 +171,11 @@ class Writer:
 
 
 def elect(stage: Stage) -> None:
-    stage.role = "active"
+    stage.role = Role.ACTIVE
 
 
 def step_down(stage: Stage) -> None:
-    stage.role = "standby"
+    stage.role = Role.STANDBY
 
 
 def input_comes(stage: Stage) -> None:

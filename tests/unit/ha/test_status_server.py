@@ -9,23 +9,23 @@ import pytest
 
 from espha.ha import status_server as statusserver
 from espha.ha.status_server import serve_status
-from espha.ha.switchover import Answer
+from espha.protocol.states import KillReason, SwitchoverReason
+from espha.protocol.status import ReplicaStatus
+from espha.protocol.switchover import SwitchoverAnswer
+from support.status import engine_status
 
-STATUS: dict[str, Any] = {
-    "state": "standby",
-    "in_sync": True,
-    "message": "all is well",
-    "diverged": "order record 7 differs",
-    "diverged_total": 2,
-    "snapshot_age_s": 12.5,
-    "znode": None,
-}
+STATUS = engine_status(
+    "engine-0",
+    message="all is well",
+    diverged="order record 7 differs",
+    snapshot_age_s=12.5,
+).model_copy(update={"diverged_total": 2, "kills": {KillReason.SILENT: 3}})
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """A server that shows STATUS."""
-    server = serve_status(("127.0.0.1", 0), lambda: dict(STATUS))
+    server = serve_status(("127.0.0.1", 0), lambda: STATUS)
     yield server.server_port
     server.shutdown()
     server.server_close()
@@ -45,13 +45,17 @@ def test_numbers_are_metrics_and_sentences_are_not(port: int) -> None:
     assert "espha_diverged_total 2.0" in text
     assert "espha_snapshot_age_s 12.5" in text
     assert 'state="standby"' in text
+    assert 'component="engine"' in text
+    assert 'espha_kills{reason="silent"} 3.0' in text
+    assert "# HELP espha_sequence The last order record processed." in text
     assert "order record 7" not in text
     assert "all is well" not in text
 
 
 def test_the_status_shows_everything(port: int) -> None:
     code, text = get(port, "/status")
-    assert (code, json.loads(text)) == (200, STATUS)
+    assert (code, ReplicaStatus.model_validate_json(text)) == (200, STATUS)
+    assert json.loads(text)["znode"] is None
 
 
 @pytest.mark.parametrize(
@@ -71,20 +75,22 @@ def test_paths(port: int, path: str, code: int) -> None:
 
 def test_an_address_in_use_is_said(port: int) -> None:
     with pytest.raises(SystemExit, match=f"cannot listen on 127.0.0.1:{port}: Address already"):
-        serve_status(("127.0.0.1", port), dict)
+        serve_status(("127.0.0.1", port), lambda: STATUS)
 
 
 TOKEN = "t0ken"  # noqa: S105 - a test's own
 
 
-def wished(to: str | None) -> Answer:
-    return Answer(202, f"to {to or 'anybody'}", "engine-1")
+def wished(to: str | None) -> SwitchoverAnswer:
+    return SwitchoverAnswer(
+        reason=SwitchoverReason.BEGUN, message=f"to {to or 'anybody'}", active="engine-1"
+    )
 
 
 @pytest.fixture(scope="module")
 def switching() -> Iterator[int]:
     """A server that hands over."""
-    server = serve_status(("127.0.0.1", 0), lambda: dict(STATUS), hand_over=wished, token=TOKEN)
+    server = serve_status(("127.0.0.1", 0), lambda: STATUS, hand_over=wished, token=TOKEN)
     yield server.server_port
     server.shutdown()
     server.server_close()
@@ -114,7 +120,10 @@ def post(port: int, body: str, *, token: str | None = None) -> tuple[int, dict[s
     ],
 )
 def test_a_switchover_is_passed_on(switching: int, body: str, said: str) -> None:
-    assert post(switching, body) == (202, {"message": said, "active": "engine-1"})
+    assert post(switching, body) == (
+        202,
+        {"reason": "begun", "message": said, "active": "engine-1"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +146,7 @@ def test_another_machine_needs_the_token(switching: int, token: str | None, code
 @pytest.mark.usefixtures("elsewhere")
 def test_without_a_token_no_other_machine_can_ask() -> None:
     """An empty token must not be one that can be shown."""
-    server = serve_status(("127.0.0.1", 0), lambda: dict(STATUS), hand_over=wished)
+    server = serve_status(("127.0.0.1", 0), lambda: STATUS, hand_over=wished)
     assert post(server.server_port, "{}", token="")[0] == 403
     server.shutdown()
     server.server_close()

@@ -1,15 +1,20 @@
 """What a supervisor answers when it is asked to hand over, and when it leaves its place."""
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
-from espha.ha.child import Child, Status
+from espha.ha.child import Child
 from espha.ha.election import Membership
 from espha.ha.switchover import HandOver, switch_over
+from espha.protocol.http import NoAnswerError
+from espha.protocol.states import EngineState, SwitchoverReason
+from espha.protocol.status import InputProgress, ReplicaStatus
+from espha.protocol.switchover import SwitchoverAnswer
+from support.status import engine_status
 
-ACTIVE: Status = {"state": "active", "epoch": 3, "active": "a"}
+ACTIVE = engine_status("a", EngineState.ACTIVE, epoch=3, active="a")
 
 
 class Line:
@@ -47,10 +52,10 @@ def test_the_place_is_left_when_the_child_has_let_go(to: str | None) -> None:
     line = Line("a", "b", "c")
     giving = hand_over(line)
     assert giving.ask(ACTIVE, to).code == 202
-    giving.heard(ACTIVE)
+    giving.heard(EngineState.ACTIVE)
     assert line.told == [f"call {to}", "standby"]
-    giving.heard({**ACTIVE, "state": "standby"})
-    giving.heard({**ACTIVE, "state": "standby"})
+    giving.heard(EngineState.STANDBY)
+    giving.heard(EngineState.STANDBY)
     assert line.told[2:] == ["requeue"]
 
 
@@ -58,34 +63,39 @@ def test_who_asks_again_meanwhile_changes_nothing() -> None:
     line = Line("a", "b")
     giving = hand_over(line)
     giving.ask(ACTIVE, None)
-    assert giving.ask(ACTIVE, "b") == (202, "a is handing over already", "a")
+    assert giving.ask(ACTIVE, "b") == SwitchoverAnswer(
+        reason=SwitchoverReason.UNDER_WAY, message="a is handing over already", active="a"
+    )
     assert line.told == ["call None", "standby"]
 
 
 @pytest.mark.parametrize(
     ("names", "status", "to", "code", "message"),
     [
-        (["a"], {}, None, 409, "no other engine stands for election"),
-        (["a", "b"], {}, "x", 409, "x does not stand for election; there are: b"),
-        (["a", "b"], {"state": "standby", "active": "b"}, None, 409, "a is not active"),
-        (["b", "a"], {"state": "replaying", "active": ""}, None, 409, "a is not active"),
-        (["a", "b"], {}, "a", 200, "a is active already"),
+        (["a"], ACTIVE, None, 409, "no other engine stands for election"),
+        (["a", "b"], ACTIVE, "x", 409, "x does not stand for election; there are: b"),
+        (["a", "b"], engine_status("a", active="b"), None, 409, "a is not active"),
+        (["b", "a"], engine_status("a", EngineState.REPLAYING), None, 409, "a is not active"),
+        (["a", "b"], ACTIVE, "a", 200, "a is active already"),
     ],
 )
 def test_refusals_change_nothing(
-    names: list[str], status: Status, to: str | None, code: int, message: str
+    names: list[str], status: ReplicaStatus, to: str | None, code: int, message: str
 ) -> None:
     line = Line(*names)
     giving = hand_over(line)
-    answer = giving.ask({**ACTIVE, **status}, to)
+    answer = giving.ask(status, to)
     assert (answer.code, answer.message) == (code, message)
-    assert answer.active == ({**ACTIVE, **status}["active"] or None)
-    giving.heard({"state": "standby"})
+    assert status.engine
+    assert answer.active == (status.engine.active or None)
+    giving.heard(EngineState.STANDBY)
     assert line.told == []
 
 
 def test_an_adapter_does_not_hand_over() -> None:
-    assert hand_over(Line("a", "b")).ask({"state": "active"}, None).code == 409
+    status = ReplicaStatus(name="a", state=EngineState.ACTIVE, progress=InputProgress(rows=1))
+    answer = hand_over(Line("a", "b")).ask(status, None)
+    assert (answer.code, answer.reason) == (409, SwitchoverReason.NOT_AN_ENGINE)
 
 
 def test_without_zookeeper_nothing_is_begun() -> None:
@@ -100,61 +110,61 @@ def test_without_zookeeper_nothing_is_begun() -> None:
 class Supervisors:
     """Supervisors of engines that answer from a script: address to its states, one a look."""
 
-    def __init__(self, **states: list[Status]) -> None:
-        self.states, self.asked = states, list[tuple[str, str, str]]()
+    def __init__(self, **states: list[ReplicaStatus]) -> None:
+        self.states, self.asked = states, list[tuple[str, str | None, str]]()
 
-    def ask(
-        self, address: str, method: str, path: str, body: str, *, token: str
-    ) -> tuple[int, Any]:
-        """Stand in for `peers.ask`."""
-        self.asked.append((address, body, token))
-        return 202, {"message": "begun", "active": "a"}
+    def ask_switchover(self, address: str, to: str | None, token: str) -> SwitchoverAnswer:
+        """Stand in for `http.ask_switchover`."""
+        self.asked.append((address, to, token))
+        return SwitchoverAnswer(reason=SwitchoverReason.BEGUN, message="begun", active="a")
 
-    def ask_status(self, address: str) -> Status:
-        """Stand in for `peers.ask_status`."""
+    def ask_status(self, address: str) -> ReplicaStatus:
+        """Stand in for `http.ask_status`."""
         if address not in self.states:
-            raise ConnectionRefusedError
+            raise NoAnswerError(address, "refused")
         left = self.states[address]
         return left.pop(0) if len(left) > 1 else left[0]
 
 
-def status(name: str, state: str, epoch: int, active: str) -> Status:
-    return {"name": name, "state": state, "epoch": epoch, "active": active}
+def status(name: str, state: EngineState, epoch: int, active: str) -> ReplicaStatus:
+    return engine_status(name, state, epoch=epoch, active=active)
 
 
 def run(
     monkeypatch: pytest.MonkeyPatch, played: Supervisors, addresses: list[str], to: str | None
 ) -> tuple[int, list[str]]:
-    monkeypatch.setattr("espha.ha.switchover.ask", played.ask)
+    monkeypatch.setattr("espha.ha.switchover.ask_switchover", played.ask_switchover)
     monkeypatch.setattr("espha.ha.switchover.ask_status", played.ask_status)
     said: list[str] = []
     return switch_over(addresses, to, "secret", 0.2, said.append), said
 
 
 def test_the_active_one_is_found_among_the_peers_and_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    behind = status("b", "standby", 3, "a")
+    behind = status("b", EngineState.STANDBY, 3, "a")
     played = Supervisors(
-        b=[behind, behind, status("b", "active", 4, "b")],
-        a=[status("a", "active", 3, "a"), status("a", "standby", 3, "a")],
+        b=[behind, behind, status("b", EngineState.ACTIVE, 4, "b")],
+        a=[status("a", EngineState.ACTIVE, 3, "a"), status("a", EngineState.STANDBY, 3, "a")],
     )
     assert run(monkeypatch, played, ["b", "a"], None) == (0, ["begun", "b is active, epoch 4"])
-    assert played.asked == [("a", '{"to": null}', "secret")]
+    assert played.asked == [("a", None, "secret")]
 
 
 def test_another_one_than_wished_for_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Supervisors(a=[status("a", "active", 3, "a"), status("a", "standby", 4, "b")])
+    played = Supervisors(
+        a=[status("a", EngineState.ACTIVE, 3, "a"), status("a", EngineState.STANDBY, 4, "b")]
+    )
     code, said = run(monkeypatch, played, ["a"], "c")
     assert (code, said[-1]) == (1, "b is active, epoch 4")
 
 
 def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Supervisors(a=[status("a", "active", 3, "a")])
+    played = Supervisors(a=[status("a", EngineState.ACTIVE, 3, "a")])
     code, said = run(monkeypatch, played, ["a"], None)
     assert (code, said[-1]) == (1, "no other engine is active after 0.2 s")
 
 
 def test_without_an_active_engine_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Supervisors(b=[status("b", "replaying", 3, "a")])
+    played = Supervisors(b=[status("b", EngineState.REPLAYING, 3, "a")])
     code, said = run(monkeypatch, played, ["b", "x"], None)
     assert (code, said) == (1, ["no active engine found: b is replaying"])
     code, said = run(monkeypatch, played, ["x"], None)

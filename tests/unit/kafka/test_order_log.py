@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka import KafkaError
 
 from espha.kafka import order_log as orderlog
-from espha.kafka.order_log import OrderLog, OrderRecord
+from espha.kafka.order_log import OrderLog
+from espha.protocol.order import OrderRecord
 
 
 class Entry:

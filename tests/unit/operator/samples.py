@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from espha.protocol.states import EngineState
 from espha_operator.api import Spec
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
-from espha_operator.status.facts import EngineFacts, Facts, SetFacts, TopicFacts, Verdict
+from espha_operator.status.facts import Facts, SetFacts, TopicFacts, Verdict
+from espha_operator.status.reasons import Reason
+from support.status import engine_status
 
 MODEL = ModelFacts(
     xml="<project/>",
@@ -19,7 +22,7 @@ MODEL = ModelFacts(
         "HAtopic1_31415.E",
     ),
 )
-BROKEN = Verdict(False, "InvalidModel", 'model.xml: line 3: <window-join name="x">: not supported')
+BROKEN = Verdict(Reason.INVALID_MODEL, 'model.xml: line 3: <window-join name="x">: not supported')
 ADAPTERS = {
     "inputs": [
         {
@@ -59,9 +62,9 @@ def healthy(**changes: Any) -> Facts:
     sets = {name: SetFacts(3, 3, 3) for name in ("demo-zookeeper", "demo-kafka", "demo-engine")}
     sets |= {"demo-input-memory": SetFacts(2, 2, 2), "demo-output-result": SetFacts(1, 1, 1)}
     engines = (
-        EngineFacts("demo-engine-0", "standby", True, 9, 2),
-        EngineFacts("demo-engine-1", "active", True, 9, 2),
-        EngineFacts("demo-engine-2", "standby", True, 9, 2),
+        engine_status("demo-engine-0"),
+        engine_status("demo-engine-1", EngineState.ACTIVE),
+        engine_status("demo-engine-2"),
     )
     facts = Facts(deployment(**FULL), MODEL, sets, 3, engines, TopicFacts(brokers=3))
     return facts.replace(**changes)

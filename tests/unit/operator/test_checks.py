@@ -1,12 +1,13 @@
 """Each check with the facts that make it fail, and what a user then reads."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from espha.protocol.states import EngineState
 from espha_operator.status.checks import judge
-from espha_operator.status.facts import EngineFacts, SetFacts, TopicFacts
+from espha_operator.status.facts import SetFacts, TopicFacts
+from support.status import engine_status
 from unit.operator.samples import BROKEN, FULL, deployment, healthy, without
 
 ENGINES = healthy().engines
@@ -84,13 +85,23 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
     ),
     "an engine replays": (
         "ReplicasInSync",
-        {"engines": (*ENGINES[:2], EngineFacts("demo-engine-2", "replaying", False))},
+        {
+            "engines": (
+                *ENGINES[:2],
+                engine_status("demo-engine-2", EngineState.REPLAYING, in_sync=False),
+            )
+        },
         "Behind",
         "demo-engine-2 (replaying)",
     ),
     "an engine says what it lacks": (
         "ReplicasInSync",
-        {"engines": (*ENGINES[:2], EngineFacts("e2", "failed", False, message="offset 5 is gone"))},
+        {
+            "engines": (
+                *ENGINES[:2],
+                engine_status("e2", EngineState.FAILED, in_sync=False, message="offset 5 is gone"),
+            )
+        },
         "Behind",
         "e2 (failed: offset 5 is gone)",
     ),
@@ -100,7 +111,13 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         {
             "engines": (
                 *ENGINES[:2],
-                EngineFacts("e2", "diverged", False, message="record 5", diverged="record 5"),
+                engine_status(
+                    "e2",
+                    EngineState.DIVERGED,
+                    in_sync=False,
+                    message="record 5",
+                    diverged="record 5",
+                ),
             )
         },
         "Diverged",
@@ -116,7 +133,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "SnapshotsInReach",
         {
             "deployment": deployment(**SHORT),
-            "engines": tuple(replace(one, snapshot_age=3601.0) for one in ENGINES),
+            "engines": tuple(one.model_copy(update={"snapshot_age_s": 3601.0}) for one in ENGINES),
         },
         "TooOld",
         "Topics keep records for 1h, and the newest snapshot is older",
@@ -174,13 +191,13 @@ def test_nothing_waits_for_adapters_that_nobody_wants() -> None:
 
 def test_one_snapshot_in_reach_is_enough() -> None:
     """The other engines can take it."""
-    engines = (*ENGINES[:2], replace(ENGINES[2], snapshot_age=60.0))
+    engines = (*ENGINES[:2], engine_status("demo-engine-2", snapshot_age_s=60.0))
     verdict = judge(healthy(deployment=deployment(**SHORT), engines=engines))["SnapshotsInReach"]
     assert (verdict.ok, verdict.reason) == (True, "InReach")
 
 
 def test_a_divergence_stays_visible_when_it_is_over() -> None:
-    engines = (*ENGINES[:2], replace(ENGINES[2], diverged="order record 7 differs"))
+    engines = (*ENGINES[:2], engine_status("demo-engine-2", diverged="order record 7 differs"))
     verdict = judge(healthy(engines=engines))["ReplicasInSync"]
     assert verdict.ok
     assert "demo-engine-2 had diverged and was rebuilt (order record 7 differs)" in verdict.message

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from espha.protocol.states import EngineState
 from espha_operator.api.images import Images
 from espha_operator.reconcile import models, observe, reconciler, switchover
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.status.facts import TopicFacts
 from espha_operator.status.switchover import Decision
+from support.status import engine_status
 from unit.operator import samples
 
 Object = dict[str, Any]
@@ -93,13 +95,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> _MemoryCluster:
     monkeypatch.setattr(
         observe,
         "ask_engine",
-        lambda pod: observe.engine_facts(
+        lambda pod: engine_status(
             pod.name,
-            {
-                "state": "active" if pod.name.endswith("-0") else "standby",
-                "in_sync": True,
-                "epoch": 1,
-            },
+            EngineState.ACTIVE if pod.name.endswith("-0") else EngineState.STANDBY,
+            epoch=1,
         ),
     )
     made = _MemoryCluster()
@@ -239,8 +238,8 @@ class _Engines:
         self.away = 0
 
     def tell(self, pod: observe.Pod) -> Any:
-        state = "active" if pod.name == self.active else "standby"
-        return observe.engine_facts(pod.name, {"state": state, "in_sync": True, "epoch": 1})
+        state = EngineState.ACTIVE if pod.name == self.active else EngineState.STANDBY
+        return engine_status(pod.name, state, epoch=1)
 
     def ask(self, address: str, to: str, proof: str) -> Decision:
         secret = self.cluster.objects["Secret", "demo-token"]["data"]["token"]

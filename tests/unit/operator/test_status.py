@@ -4,9 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from espha.protocol.states import EngineState
 from espha_operator.api import Condition, Status
 from espha_operator.status.build import build, refused, roles
-from espha_operator.status.facts import EngineFacts, Verdict
+from espha_operator.status.facts import Verdict
+from espha_operator.status.reasons import Reason
+from support.status import engine_status
 from unit.operator.samples import BROKEN, healthy, without
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -65,7 +68,7 @@ def test_failovers_stay_while_no_engine_is_active() -> None:
 
 def test_a_refused_spec_keeps_what_is_known() -> None:
     first = build(healthy(), Status(), NOW)
-    status = refused(first, Verdict(False, "InvalidSpec", "spec.x: unknown"), 8, LATER)
+    status = refused(first, Verdict(Reason.INVALID_SPEC, "spec.x: unknown"), 8, LATER)
     assert (status.phase, status.kafka, status.observed_generation) == ("Invalid", "3/3", 8)
     assert condition(status, "Ready").message == "spec.x: unknown"
     assert len(status.conditions) == len(first.conditions)
@@ -75,8 +78,8 @@ def test_a_refused_spec_keeps_what_is_known() -> None:
 def test_the_newest_epoch_is_the_active_one() -> None:
     """For a moment after a take-over the frozen predecessor may still claim to be active."""
     engines = (
-        EngineFacts("demo-engine-0", "active", True, 9, 3),
-        EngineFacts("demo-engine-1", "active", True, 9, 2),
+        engine_status("demo-engine-0", EngineState.ACTIVE, epoch=3),
+        engine_status("demo-engine-1", EngineState.ACTIVE, epoch=2),
     )
     status = build(healthy(engines=engines), Status(), NOW)
     assert (status.active, status.failovers) == ("demo-engine-0", 2)

@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -16,12 +15,14 @@ from unit.operator.samples import healthy
 
 def without_step(*names: str) -> Facts:
     facts = healthy()
-    engines = tuple(replace(one, in_sync=one.name not in names) for one in facts.engines)
+    engines = tuple(
+        one.model_copy(update={"in_sync": one.name not in names}) for one in facts.engines
+    )
     return facts.replace(engines=engines)
 
 
 @pytest.mark.parametrize(
-    ("wish", "facts", "kind", "to"),
+    ("wish", "facts", "action", "to"),
     [
         ("demo-engine-1", healthy(engines=()), "wait", ""),
         ("any", healthy(engines=()), "wait", ""),
@@ -35,10 +36,13 @@ def without_step(*names: str) -> Facts:
         ("", healthy(), "refused", ""),
     ],
 )
-def test_decisions(wish: str, facts: Facts, kind: str, to: str) -> None:
+def test_decisions(wish: str, facts: Facts, action: str, to: str) -> None:
     decision = decide(wish, facts)
-    assert (decision.kind, decision.to) == (kind, to)
-    assert bool(decision.message) == (kind in ("done", "refused"))
+    assert (decision.action, decision.to) == (action, to)
+    assert bool(decision.message) == (action in ("done", "refused"))
+
+
+REFUSED = "The active engine refuses: no."
 
 
 class _Supervisor(BaseHTTPRequestHandler):
@@ -74,25 +78,26 @@ def supervisor() -> Iterator[type[_Supervisor]]:
 
 
 @pytest.mark.parametrize(
-    ("code", "body", "kind", "message"),
+    ("code", "body", "action", "message"),
     [
-        (202, b'{"message": "begun"}', "ask", ""),
-        (200, b'{"message": "it is"}', "ask", ""),
-        (403, b'{"message": "no"}', "refused", "The active engine refuses: no."),
-        (409, b'{"message": "no"}', "refused", "The active engine refuses: no."),
-        (503, b'{"message": "later"}', "wait", ""),
+        (202, b'{"reason": "begun", "message": "begun"}', "ask", ""),
+        (200, b'{"reason": "already-active", "message": "it is"}', "ask", ""),
+        (403, b'{"reason": "forbidden", "message": "no"}', "refused", REFUSED),
+        (409, b'{"reason": "no-candidate", "message": "no"}', "refused", REFUSED),
+        (503, b'{"reason": "zookeeper", "message": "later"}', "wait", ""),
         (404, b"try /snapshot", "refused", "The active engine refuses: try /snapshot."),
         (409, b"[]", "refused", "The active engine refuses: []."),
+        (500, b"oops", "wait", ""),
     ],
 )
 def test_answers(
-    supervisor: type[_Supervisor], code: int, body: bytes, kind: str, message: str
+    supervisor: type[_Supervisor], code: int, body: bytes, action: str, message: str
 ) -> None:
     supervisor.answer = (code, body)
-    assert switchover.ask("127.0.0.1", "e", "t0ken") == Decision(kind, "e", message)  # type: ignore[arg-type]
+    assert switchover.ask("127.0.0.1", "e", "t0ken") == Decision(action, "e", message)  # type: ignore[arg-type]
     assert supervisor.asked == ("/switchover", "Bearer t0ken", {"to": "e"})
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switchover, "HTTP_PORT", 1)
-    assert switchover.ask("127.0.0.1", "e", "t0ken").kind == "wait"
+    assert switchover.ask("127.0.0.1", "e", "t0ken").action == "wait"

@@ -116,8 +116,13 @@ def test_a_refused_switchover_is_an_answer(start: Start) -> None:
 
 
 def test_another_text_is_no_answer_to_a_switchover(start: Start) -> None:
-    with pytest.raises(NoAnswerError, match="HTTP 404: try /status"):
-        ask_switchover(start(says(404, "try /status")), None, "")
+    with pytest.raises(NoAnswerError, match="HTTP 200: fine"):
+        ask_switchover(start(says(200, "fine")), None, "")
+
+
+def test_who_knows_no_switchover_refuses_it(start: Start) -> None:
+    answer = ask_switchover(start(says(404, "try /status")), None, "")
+    assert (answer.reason, answer.message) == (SwitchoverReason.NOT_OFFERED, "try /status")
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from espha.protocol.order import Cursor
+from espha.protocol.status import Counts
 from espha.recovery.candidates import Requirements
 from espha.recovery.plain import dumps
-from espha.recovery.store import Cursor, Snapshot, SnapshotMeta, SnapshotStore, make
+from espha.recovery.store import Snapshot, SnapshotMeta, SnapshotStore, make
 
 BODY = dumps({"windows": {"q/w": [(1, "a", 2.5, None)] * 40}})
 MODEL = "m" * 64
@@ -22,7 +24,7 @@ def meta(sequence: int = 7, **changes: object) -> SnapshotMeta:
         order_log=sequence * 2,
         inputs={"p.I": Cursor(sequence * 3, sequence * 3 + 1)},
         topics=IDS,
-        counts={"batches": sequence},
+        counts=Counts(batches=sequence),
     )
     return made.model_copy(update=changes)
 

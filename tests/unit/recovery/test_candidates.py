@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 from espha.ha.status_server import serve_status
-from espha.recovery import remote as peers
+from espha.protocol.http import addresses
+from espha.protocol.order import Cursor
+from espha.protocol.status import DivergenceFacts, ReplicaStatus
 from espha.recovery.candidates import MUCH_NEWER, Requirements, SnapshotCandidates
 from espha.recovery.divergence import DivergenceLog
-from espha.recovery.store import Cursor, Snapshot, SnapshotStore
+from espha.recovery.store import Snapshot, SnapshotStore
 from unit.recovery.samples import IDS, MODEL, REQUIREMENTS, damage, snapshot, store
 
+STATUS = ReplicaStatus(name="peer", in_sync=True)
 Serve = Callable[[SnapshotStore | None], str]
 
 
@@ -27,7 +30,7 @@ def serve() -> Iterator[Serve]:
     servers: list[ThreadingHTTPServer] = []
 
     def start(served: SnapshotStore | None) -> str:
-        servers.append(serve_status(("127.0.0.1", 0), lambda: {"in_sync": True}, served))
+        servers.append(serve_status(("127.0.0.1", 0), lambda: STATUS, served))
         return address(servers[-1])
 
     yield start
@@ -129,7 +132,7 @@ def test_peers_that_fail_cost_a_refusal_each(tmp_path: Path, serve: Serve) -> No
     damage(damaged.files()[0])
     foreign.write(snapshot(8, model="x" * 64))
     good = store(tmp_path / "good", 7)
-    gone = serve_status(("127.0.0.1", 0), dict)
+    gone = serve_status(("127.0.0.1", 0), lambda: STATUS)
     end(gone)
     offering = [address(gone), serve(None), serve(damaged), serve(foreign), serve(good)]
     candidates = SnapshotCandidates(None, offering, REQUIREMENTS)
@@ -166,7 +169,7 @@ def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPatch) ->
         return [(0, 0, 0, "", ("10.0.0.1", port)), (0, 0, 0, "", ("fd00::2", port, 0, 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    found = peers.addresses("nobody:1, e-heads.ns.svc:8080,")
+    found = addresses("nobody:1, e-heads.ns.svc:8080,")
     assert found == ["10.0.0.1:8080", "[fd00::2]:8080"]
 
 
@@ -180,18 +183,20 @@ def test_a_divergence_goes_back_step_by_step(tmp_path: Path) -> None:
     again.diverged(9, 2, "record 9 again")
     assert (DivergenceLog(own).last.before, own.files()) == (2, [])
     again.diverged(9, 0, "record 9 once more")
-    assert DivergenceLog(own).facts() == {"diverged_total": 3, "diverged": "record 9 once more"}
+    assert DivergenceLog(own).facts() == DivergenceFacts(
+        diverged_total=3, diverged="record 9 once more"
+    )
     assert DivergenceLog(own).last.before == 0
     DivergenceLog(own).settle()
     assert DivergenceLog(own).last.before is None
-    assert DivergenceLog(own).facts()["diverged_total"] == 3
+    assert DivergenceLog(own).facts().diverged_total == 3
 
 
 def test_a_damaged_note_of_divergence_stops_nothing(tmp_path: Path) -> None:
     own = store(tmp_path)
     DivergenceLog(own).diverged(9, 0, "x")
     (tmp_path / "diverged.json").write_text("{")
-    assert DivergenceLog(own).facts() == {"diverged_total": 0}
+    assert DivergenceLog(own).facts() == DivergenceFacts()
 
 
 def post(at: str, path: str) -> int:
@@ -207,7 +212,7 @@ def test_a_snapshot_can_be_asked_for(tmp_path: Path) -> None:
         asked.set()
         return True
 
-    server = serve_status(("127.0.0.1", 0), dict, store(tmp_path), ask)
+    server = serve_status(("127.0.0.1", 0), lambda: STATUS, store(tmp_path), ask)
     assert post(address(server), "/snapshot") == 202
     assert asked.is_set()
     assert post(address(server), "/other") == 404

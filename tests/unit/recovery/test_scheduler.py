@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.plain import NotPlainError
 from espha.recovery.scheduler import SnapshotScheduler
@@ -56,7 +57,7 @@ def test_a_snapshot_is_written_at_each_interval(tmp_path: Path, clock: Clock) ->
     wait(kept)
     written = own.read(own.files()[0])
     assert (written.body, written.header.sequence, written.header.engine) == (BODY, 5, "engine-0")
-    assert kept.facts()["snapshot_sequence"] == 5
+    assert kept.facts().snapshot_sequence == 5
     assert not kept.due(active=False)
     clock.now += 47
     assert not kept.due(active=False)
@@ -100,7 +101,7 @@ def test_the_same_state_is_not_written_twice(tmp_path: Path, clock: Clock) -> No
         raise AssertionError
 
     kept.keep(meta(5), refuse)
-    assert kept.facts()["snapshot_failures"] == 0
+    assert kept.facts().snapshot_failures == 0
     assert kept.news()
     kept.keep(meta(5, order_log=12), lambda: (5, BODY))
     wait(kept)
@@ -120,14 +121,14 @@ def test_slow_snapshots_become_rare(tmp_path: Path, clock: Clock) -> None:
     assert not kept.due(active=False)
     clock.now += 2
     assert kept.due(active=False)
-    assert kept.facts()["snapshot_ms"] == 6000
+    assert kept.facts().snapshot_ms == 6000
 
 
 def test_without_a_volume_nothing_is_due(clock: Clock) -> None:
     kept = scheduler(None, clock)
     clock.now += 10_000
     assert not kept.due(active=False)
-    assert kept.facts() == {"diverged_total": 0}
+    assert kept.facts() == SnapshotFacts()
 
 
 def not_plain() -> tuple[int, bytes]:
@@ -141,7 +142,7 @@ def test_state_that_cannot_be_taken_is_counted(
     own = store(tmp_path)
     kept = scheduler(own, clock)
     kept.keep(meta(5), take)
-    assert kept.facts()["snapshot_failures"] == 1
+    assert kept.facts().snapshot_failures == 1
     assert own.files() == []
     clock.now += 60
     assert not kept.due(active=False)
@@ -154,7 +155,7 @@ def test_a_volume_that_fails_is_counted_and_tried_again(tmp_path: Path, clock: C
     kept = scheduler(own, clock)
     kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
-    assert kept.facts()["snapshot_failures"] == 1
+    assert kept.facts().snapshot_failures == 1
     clock.now += 479
     assert not kept.due(active=False)
     clock.now += 250
@@ -169,16 +170,16 @@ def test_a_new_snapshot_ends_a_divergence(tmp_path: Path, clock: Clock) -> None:
     own = store(tmp_path)
     DivergenceLog(own).diverged(4, 0, "record 4")
     kept = scheduler(own, clock)
-    assert kept.facts()["diverged"] == "record 4"
+    assert DivergenceLog(own).facts().diverged == "record 4"
     kept.keep(meta(5), lambda: (5, BODY))
     wait(kept)
     assert DivergenceLog(own).last.before is None
-    assert kept.facts()["diverged_total"] == 1
+    assert DivergenceLog(own).facts().diverged_total == 1
 
 
 def test_the_loaded_one_is_shown(tmp_path: Path, clock: Clock) -> None:
     kept = scheduler(store(tmp_path), clock)
     kept.loaded(snapshot(8))
     facts = kept.facts()
-    assert (facts["snapshot_loaded"], facts["snapshot_sequence"]) == (8, 8)
-    assert facts["snapshot_made"] == 1_700_000_000.5
+    assert (facts.snapshot_loaded, facts.snapshot_sequence) == (8, 8)
+    assert facts.snapshot_made == 1_700_000_000.5

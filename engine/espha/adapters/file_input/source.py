@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from espha.adapters.file_input.spec import InputFile
+from espha.protocol.status import InputProgress
 from espha.records.rows import BOM, csv_rows, skip_lines
 
 _CHUNK = 262_144
@@ -44,9 +45,11 @@ class Position:
         """Read a header's value back."""
         return cls(**json.loads(value))
 
-    def facts(self) -> dict[str, int]:
-        """Return what the status shows of it."""
-        return {"line": self.line, "offset": self.offset, "generation": self.generation}
+    def progress(self, rows: int) -> InputProgress:
+        """Return what the status shows of it; `rows`: published in this life."""
+        return InputProgress(
+            rows=rows, line=self.line, offset=self.offset, generation=self.generation
+        )
 
 
 class SourceRow(NamedTuple):

@@ -8,6 +8,7 @@ from espha.adapters.file_output.spec import OutputFile
 from espha.adapters.file_output.target import TargetFile
 from espha.connectors.files import record_style
 from espha.model import Field
+from espha.protocol.status import OutputProgress
 
 
 def run(job: Job, file: OutputFile) -> None:
@@ -40,6 +41,6 @@ class _Lines:
         empty = self._file.position.length == 0
         self._file.append([*self._header, *records] if empty else records, offset)
 
-    def facts(self) -> dict[str, int]:
+    def progress(self, rows: int) -> OutputProgress:
         position = self._file.position
-        return {"offset": position.offset, "length": position.length}
+        return OutputProgress(rows=rows, offset=position.offset, length=position.length)

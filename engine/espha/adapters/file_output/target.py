@@ -17,6 +17,7 @@ from pathlib import Path
 import structlog
 
 from espha.adapters.config import ConfigError
+from espha.durable import replace_file, sync_folder, write_all
 
 _LOG = structlog.get_logger()
 
@@ -51,7 +52,7 @@ class TargetFile:
             self.position = self._recall(TargetPosition(topic, topic_id))
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             undo.callback(os.close, self._descriptor)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
             self._cut()
             undo.pop_all()
 
@@ -63,7 +64,7 @@ class TargetFile:
         """
         data = b"".join(line + b"\n" for line in lines)
         self._cut()
-        _write_all(self._descriptor, data, self.position.length)
+        write_all(self._descriptor, data, self.position.length)
         os.fsync(self._descriptor)
         old = self.position
         self._remember(TargetPosition(old.topic, old.topic_id, old.length + len(data), offset))
@@ -107,16 +108,10 @@ class TargetFile:
             ) from None
 
     def _remember(self, position: TargetPosition) -> None:
-        new = self._sidecar.with_name(self._sidecar.name + ".new")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        try:
-            _write_all(descriptor, json.dumps(asdict(position)).encode(), 0)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        new.replace(self._sidecar)
-        # The folder needs no fsync: should a crash bring the old position back, what is behind it
-        # is cut off and written again.
+        content = json.dumps(asdict(position)).encode()
+        # Should a crash bring the old position back, what comes after it is cut off and written
+        # again.
+        replace_file(self._sidecar, [content], sync_name=False)
         self.position = position
 
     def _cut(self) -> None:
@@ -124,18 +119,3 @@ class TargetFile:
         if surplus:
             _LOG.info("cutting off bytes without a position", file=str(self._path), bytes=surplus)
             os.ftruncate(self._descriptor, self.position.length)
-
-
-def _write_all(descriptor: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(descriptor, view, offset)
-        view, offset = view[written:], offset + written
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

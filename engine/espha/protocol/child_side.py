@@ -1,0 +1,105 @@
+"""The child's side of the talk with its supervisor: roles come in, states go out."""
+
+import ctypes
+import os
+import signal
+import threading
+
+from espha.protocol.control import STATUS_FD_VARIABLE, Instruction
+from espha.protocol.states import EndReason, EngineState, ExitCode, Role
+from espha.protocol.status import ChildStatus, DivergenceFacts, Progress
+
+_HEARTBEAT_S = 0.1
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Control:
+    """Reads instructions from standard input, reports the status on the status descriptor.
+
+    Without a status descriptor (a child started by hand) it reports nothing and is active at once.
+    """
+
+    def __init__(self) -> None:
+        self._active = threading.Event()
+        self.snapshot_wanted = threading.Event()
+        """Set when somebody asks for a snapshot; who makes it clears it."""
+        self.divergence: DivergenceFacts | None = None
+        """What an engine remembers of having diverged; goes with each report."""
+        self._lock = threading.Lock()
+        self._line: bytes = b""
+        fd = os.environ.get(STATUS_FD_VARIABLE)
+        self._fd = int(fd) if fd else None
+        if self._fd is None:
+            self._active.set()
+            return
+        os.set_blocking(self._fd, False)
+        die_with_parent()
+        threading.Thread(target=self._read_instructions, name="control", daemon=True).start()
+        threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True).start()
+
+    @property
+    def role(self) -> Role:
+        """`active` while this replica is elected, else `standby`."""
+        return Role.ACTIVE if self._active.is_set() else Role.STANDBY
+
+    def wait_active(self, timeout: float) -> bool:
+        """Wait up to `timeout` seconds to be elected; tell whether that is so."""
+        return self._active.wait(timeout)
+
+    def report(
+        self,
+        state: EngineState,
+        in_sync: bool,
+        progress: Progress | None = None,
+        *,
+        message: str = "",
+        reason: EndReason | None = None,
+    ) -> None:
+        """Tell the supervisor the status now, and ten times a second."""
+        status = ChildStatus(
+            state=state,
+            in_sync=in_sync,
+            message=message,
+            reason=reason,
+            divergence=self.divergence,
+            progress=progress,
+        )
+        line = status.encode()
+        with self._lock:
+            self._line = line
+            self._send()
+
+    def _send(self) -> None:
+        if self._fd is None or not self._line:
+            return
+        try:
+            os.write(self._fd, self._line)
+        except BlockingIOError:
+            pass  # the supervisor is behind; the next heartbeat says it again
+        except BrokenPipeError:
+            os._exit(ExitCode.ORPHANED)
+
+    def _heartbeat(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(_HEARTBEAT_S):
+            with self._lock:
+                self._send()
+
+    def _read_instructions(self) -> None:
+        # Unbuffered: a thread that waits in a buffered read crashes Python's own shutdown.
+        for line in open(0, "rb", buffering=0, closefd=False):  # noqa: SIM115 - a number
+            told = Instruction.model_validate_json(line)
+            if told.role is Role.ACTIVE:
+                self._active.set()
+            if told.role is Role.STANDBY:
+                self._active.clear()
+            if told.snapshot:
+                self.snapshot_wanted.set()
+        # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end
+        # is safe at any moment, since only whole transactions count.
+        os._exit(ExitCode.ORPHANED)

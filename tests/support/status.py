@@ -1,0 +1,36 @@
+"""Statuses of engines, as their supervisors show them."""
+
+from espha.protocol.states import EngineState, Role
+from espha.protocol.status import EngineProgress, ReplicaStatus
+
+
+def engine_status(
+    name: str,
+    state: EngineState = EngineState.STANDBY,
+    *,
+    in_sync: bool = True,
+    sequence: int = 9,
+    epoch: int = 2,
+    active: str = "",
+    message: str = "",
+    diverged: str = "",
+    snapshot_age_s: float | None = None,
+) -> ReplicaStatus:
+    """Return the status of an engine, of which a test says only what it is about."""
+    return ReplicaStatus(
+        name=name,
+        role=Role.ACTIVE if state is EngineState.ACTIVE else Role.STANDBY,
+        state=state,
+        in_sync=in_sync,
+        message=message,
+        diverged=diverged,
+        snapshot_age_s=snapshot_age_s,
+        progress=EngineProgress(
+            sequence=sequence,
+            epoch=epoch,
+            active=active,
+            model="p@12ab",
+            model_digest="12ab",
+            replayed=0,
+        ),
+    )
