@@ -32,7 +32,7 @@ class Settings(BaseModel):
     zookeeper: str = Field("", description="ZooKeeper servers, `host:port,…`.")
     root: str = Field("", description="Znode under which the replicas stand for election.")
     session_ms: int = Field(
-        800, ge=200, le=60_000, description="Time-out of the ZooKeeper session, ms."
+        800, ge=40, le=60_000, description="Time-out of the ZooKeeper session, ms."
     )
     failure_timeout_ms: int = Field(
         500,
