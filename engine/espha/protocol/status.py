@@ -202,7 +202,8 @@ class ReplicaStatus(Message):
     @model_serializer(mode="wrap")
     def _flat(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         own: dict[str, Any] = handler(self)
-        return {**(own.pop("progress", None) or {}), **own}
+        progress = own.pop("progress", None) or {}
+        return {**own, **progress}
 
     @model_validator(mode="before")
     @classmethod
