@@ -170,7 +170,7 @@ class Graph:
         """Return how to write `value`.
 
         Raises:
-            Refused: it is no plain data.
+            Refused: it is not plain data.
         """
         if type(value) in PLAIN:
             return value
@@ -276,7 +276,7 @@ class Loaded:
         def load(name: str, *rest: Any, **more: Any) -> Any:
             if name not in modules:
                 there = ", ".join(sorted(modules))
-                raise ImportError(f"module {name!r} is not for scripts; there are {there}")
+                raise ImportError(f"module {name!r} is not one of those for scripts: {there}")
             return modules[name]
 
         return {**known, "__import__": load, "print": lambda *_, **__: None}

@@ -214,7 +214,7 @@ def check_python(code: str, function: str) -> None:
     except SyntaxError as error:
         raise ScriptError(f"line {error.lineno}: {error.msg}") from None
     except (ValueError, MemoryError, RecursionError):
-        raise ScriptError("the script is no Python, or nested too deeply") from None
+        raise ScriptError("the script is not Python, or is nested too deeply") from None
     try:
         child.refuse_what_hides_state(tree)
     except child.Refused as refusal:

@@ -122,7 +122,7 @@ def test_expressions_properties_and_functions_work_together() -> None:
 def test_a_property_cannot_be_used_before_what_it_needs() -> None:
     before = "<properties><property-list name='words'>$late</property-list></properties>"
     functions = {"n": "listSize(#words)", "late": "'a,b'"}
-    with pytest.raises(ModelError, match='name="n">: #words is no property or expression'):
+    with pytest.raises(ModelError, match='name="n">: #words is not a property or expression'):
         kernel("id*:int64", "id*:int64,n:int64", context(functions, before))
 
 
@@ -139,7 +139,7 @@ def test_properties_that_need_each_other_are_refused() -> None:
         "<properties><property-list name='a'>#b</property-list>"
         "<property-list name='b'>#a</property-list></properties>"
     )
-    with pytest.raises(ModelError, match="#b is no property"):
+    with pytest.raises(ModelError, match="#b is not a property"):
         kernel("id*:int64", "id*:int64", context({}, before))
 
 
@@ -321,7 +321,7 @@ def test_an_opcode_that_is_none_is_a_bad_record() -> None:
         ("id*:int64", "<event-loops><event-loop-xml name='l'><use-xml>$id</use-xml>"
          "</event-loop-xml></event-loops>", "needs a <xpath> that says"),
         ("id*:int64", "<event-loops><event-loop-xml name='l'><use-xml>$id</use-xml>"
-         "<xpath>/[</xpath></event-loop-xml></event-loops>", "<xpath>: '/[' is no XPath"),
+         "<xpath>/[</xpath></event-loop-xml></event-loops>", "<xpath>: '/[' is not an XPath"),
         ("id*:int64", "<event-loops><event-loop-regex name='l'><use-text>$id</use-text>"
          "<regex>(</regex></event-loop-regex></event-loops>", "<regex>: '(' is not a regular"),
         ("id*:int64", "<event-loops><event-loop-json><use-json>$id</use-json>"

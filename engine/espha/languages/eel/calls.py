@@ -12,7 +12,7 @@ from espha.languages.eel.expressions import Expressions
 from espha.languages.eel.functions import (
     CASTS,
     FUNCTIONS,
-    NAMES_OF_KINDS,
+    NAMES_OF_TYPES,
     REFUSED,
     Cost,
     Function,
@@ -21,7 +21,7 @@ from espha.languages.eel.functions import (
 from espha.languages.eel.regexes import METHODS
 from espha.languages.eel.scope import Scope, Variable
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import NUMBERS, SCALARS, WHOLE, Kind, common
+from espha.languages.eel.value_types import NUMBERS, SCALARS, WHOLE, ValueType, common
 from espha.languages.regex import RegexError, compiled
 
 _log = structlog.get_logger(__name__)
@@ -68,7 +68,7 @@ class Calls(Expressions):
             raise ExpressionError(f"{name}() is refused: {REFUSED[name]}", node.at)
         known = sorted([*FUNCTIONS, *CASTS, *SPECIAL, *self.udfs])
         raise ExpressionError(
-            f"there is no function {name!r}; there are {', '.join(known)}", node.at
+            f"there is no function {name!r}; known are {', '.join(known)}", node.at
         )
 
     def _arguments(self, node: Node, fewest: int, most: int | None) -> list[Typed]:
@@ -87,15 +87,15 @@ class Calls(Expressions):
         letters = function.takes.ljust(len(values), function.takes[-1])
         triples = zip(letters, values, node.parts, strict=False)
         values = [self._fitting(letter, value, part, node) for letter, value, part in triples]
-        kind = function.gives
-        if kind == "same":
-            kind = values[0].kind
-        elif kind == "common":
-            kind = common(value.kind for value in values)
-            values = [self.cast(value, kind, node) for value in values]
+        type_ = function.gives
+        if type_ == "same":
+            type_ = values[0].type
+        elif type_ == "common":
+            type_ = common(value.type for value in values)
+            values = [self.cast(value, type_, node) for value in values]
         apply = self.counted(function.apply, self._cost_of(function))
         run = applied(apply, [value.run for value in values], nulls=function.nulls)
-        return built(kind, values, run)
+        return built(type_, values, run)
 
     def _cost_of(self, function: Function) -> Cost | None:
         on_text = self.scope.counts and function.takes[0] == "s"
@@ -103,19 +103,19 @@ class Calls(Expressions):
 
     def _fitting(self, letter: str, value: Typed, part: Node, call: Node) -> Typed:
         """Check an argument; a stamp becomes the date that the function wants."""
-        name, kind = f"{call.words[0]}()", value.kind
-        if letter == "v" or kind == "null":
+        name, type_ = f"{call.words[0]}()", value.type
+        if letter == "v" or type_ == "null":
             return value
-        if letter == "d" and kind in WHOLE:
-            return self.cast(value, "date", part) if kind == "stamp" else value
+        if letter == "d" and type_ in WHOLE:
+            return self.cast(value, "date", part) if type_ == "stamp" else value
         if letter == "d":
-            raise ExpressionError(f"{name} takes a date, not {kind}", part.at)
-        if letter == "s" and kind != "string":
-            hint = "; tostring() makes one" if kind in SCALARS else ""
-            raise ExpressionError(f"{name} takes a string, not {kind}{hint}", part.at)
-        if letter == "n" and kind not in NUMBERS:
-            hint = "; todouble() makes one" if kind in SCALARS else ""
-            raise ExpressionError(f"{name} takes a number, not {kind}{hint}", part.at)
+            raise ExpressionError(f"{name} takes a date, not {type_}", part.at)
+        if letter == "s" and type_ != "string":
+            hint = "; tostring() makes one" if type_ in SCALARS else ""
+            raise ExpressionError(f"{name} takes a string, not {type_}{hint}", part.at)
+        if letter == "n" and type_ not in NUMBERS:
+            hint = "; todouble() makes one" if type_ in SCALARS else ""
+            raise ExpressionError(f"{name} takes a number, not {type_}{hint}", part.at)
         return value
 
     def _call_iserror(self, node: Node) -> Typed:
@@ -141,7 +141,7 @@ class Calls(Expressions):
         """Take the part and the date, in either order."""
         part, date = self._arguments(node, 2, 2)
         nodes = node.parts
-        if date.kind == "string":
+        if date.type == "string":
             part, date, nodes = date, part, nodes[::-1]
         part = self._fitting("s", part, nodes[0], node)
         date = self._fitting("d", date, nodes[1], node)
@@ -150,7 +150,7 @@ class Calls(Expressions):
 
     def _call_typeof(self, node: Node) -> Typed:
         (value,) = self._arguments(node, 1, 1)
-        return constant("string", NAMES_OF_KINDS.get(value.kind, value.kind))
+        return constant("string", NAMES_OF_TYPES.get(value.type, value.type))
 
     def _call_print(self, node: Node) -> Typed:
         """Log the values; 1."""
@@ -171,17 +171,17 @@ class Calls(Expressions):
 
     def _call_parameter(self, node: Node) -> Typed:
         """Return the n-th argument of the function, from 1; null when there are fewer."""
-        kinds = self._parameters(node)
+        types = self._parameters(node)
         (number,) = self._arguments(node, 1, 1)
         self._fitting("n", number, node.parts[0], node)
-        variables = [self.scope.parameter(place) for place in range(len(kinds))]
+        variables = [self.scope.parameter(place) for place in range(len(types))]
         if number.constant:
             place = int(number.value or 0) - 1
             if not 0 <= place < len(variables):
                 return constant("null", None)
-            return Typed(kinds[place], variables[place].read)
-        kind = common(kinds)
-        runs = [self.cast(Typed(v.kind, v.read), kind, node).run for v in variables]
+            return Typed(types[place], variables[place].read)
+        type_ = common(types)
+        runs = [self.cast(Typed(v.type, v.read), type_, node).run for v in variables]
         run = number.run
 
         def chosen(row: Row) -> Any:
@@ -189,9 +189,9 @@ class Calls(Expressions):
             place = 0 if value is None else int(value)
             return runs[place - 1](row) if 1 <= place <= len(runs) else None
 
-        return Typed(kind, chosen, 2 + number.height)
+        return Typed(type_, chosen, 2 + number.height)
 
-    def _parameters(self, node: Node) -> tuple[Kind, ...]:
+    def _parameters(self, node: Node) -> tuple[ValueType, ...]:
         if self.scope.parameters is None:
             raise ExpressionError(f"{node.words[0]}() is for the functions in <udfs>", node.at)
         return self.scope.parameters
@@ -199,8 +199,8 @@ class Calls(Expressions):
     def _method(self, node: Node) -> Typed:
         name, word = node.words
         variable = self.scope.variable(name)
-        if variable is None or variable.kind != "regex":
-            raise ExpressionError(f"{name!r} is no regex; declare it: regex {name}", node.at)
+        if variable is None or variable.type != "regex":
+            raise ExpressionError(f"{name!r} is not a regex; declare it: regex {name}", node.at)
         method = METHODS.get(word)
         if method is None:
             known = listed(sorted(METHODS))

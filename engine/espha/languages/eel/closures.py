@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from espha.languages.eel.value_types import Kind
+from espha.languages.eel.value_types import ValueType
 
 Row = tuple[Any, ...]
 Run = Callable[[Row], Any]
@@ -21,7 +21,7 @@ class Typed:
     """A typed expression.
 
     Attributes:
-        kind: of its values.
+        type: of its values.
         run: computes the value.
         height: how deep the calls of `run` nest.
         place: which field it is, when it is one.
@@ -30,7 +30,7 @@ class Typed:
         folds: a comparison with it ignores case.
     """
 
-    kind: Kind
+    type: ValueType
     run: Run
     height: int = 1
     place: int | None = None
@@ -39,16 +39,16 @@ class Typed:
     folds: bool = False
 
 
-def constant(kind: Kind, value: Any) -> Typed:
+def constant(type_: ValueType, value: Any) -> Typed:
     """Return the expression that is always `value`."""
-    return Typed(kind, lambda _row: value, constant=True, value=value)
+    return Typed(type_, lambda _row: value, constant=True, value=value)
 
 
-def built(kind: Kind, operands: Sequence[Typed], run: Run) -> Typed:
+def built(type_: ValueType, operands: Sequence[Typed], run: Run) -> Typed:
     """Return the expression that `run` computes from `operands`; constants are folded."""
     if all(operand.constant for operand in operands):
-        return constant(kind, run(()))
-    return Typed(kind, run, 1 + max(operand.height for operand in operands))
+        return constant(type_, run(()))
+    return Typed(type_, run, 1 + max(operand.height for operand in operands))
 
 
 def bounded(apply: Apply, low: float, high: float, left: Typed, right: Typed) -> Run:

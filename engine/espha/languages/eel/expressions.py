@@ -23,9 +23,9 @@ from espha.languages.eel.syntax import Node
 from espha.languages.eel.value_types import (
     NUMBERS,
     SCALARS,
-    Kind,
+    ValueType,
     cast,
-    kind_of,
+    type_of,
 )
 from espha.model.literals import INT64, LARGEST, whole
 
@@ -58,7 +58,7 @@ class Expressions:
         """Return the typed expression of a node.
 
         Raises:
-            ExpressionError: unknown names, or kinds that do not fit.
+            ExpressionError: unknown names, or types that do not fit.
         """
         self.depth += 1
         if self.depth > MAX_HEIGHT:
@@ -68,22 +68,22 @@ class Expressions:
         check_height(result.height, node)
         return result
 
-    def cast(self, value: Typed, kind: Kind, node: Node) -> Typed:
-        """Return `value` as an expression of another kind."""
+    def cast(self, value: Typed, type_: ValueType, node: Node) -> Typed:
+        """Return `value` as an expression of another type."""
         try:
-            convert = cast(value.kind, kind)
+            convert = cast(value.type, type_)
         except ExpressionError as error:
             raise ExpressionError(str(error), node.at) from None
-        if value.kind in {kind, "null"}:
+        if value.type in {type_, "null"}:
             return value
         run = value.run
-        return built(kind, [value], lambda row: convert(run(row)))
+        return built(type_, [value], lambda row: convert(run(row)))
 
     def condition(self, node: Node, where: str) -> Typed:
         """Return an expression that is true or false."""
         value = self.typed(node)
-        if value.kind not in NUMBERS | {"null"}:
-            raise ExpressionError(f"{where} takes numbers, not {value.kind}", node.at)
+        if value.type not in NUMBERS | {"null"}:
+            raise ExpressionError(f"{where} takes numbers, not {value.type}", node.at)
         return value
 
     def _literal(self, node: Node) -> Typed:
@@ -92,10 +92,10 @@ class Expressions:
     def _name(self, node: Node) -> Typed:
         name = node.words[0]
         variable = self.scope.variable(name)
-        if variable is not None and variable.kind == "regex":
+        if variable is not None and variable.type == "regex":
             raise ExpressionError(f"{name!r} is a regex, not a value; call its methods", node.at)
         if variable is not None:
-            return Typed(variable.kind, variable.read)
+            return Typed(variable.type, variable.read)
         found = self.scope.field(name)
         if found is None and name.lower() in EVENT_WORDS and not self.scope.once:
             return self._event_word(name.lower())
@@ -109,7 +109,7 @@ class Expressions:
         if found is None:
             raise self.scope.unknown(node.words[0], node.at)
         place, field = found
-        return Typed(kind_of(field.type), operator.itemgetter(place), place=place)
+        return Typed(type_of(field.type), operator.itemgetter(place), place=place)
 
     def _event_word(self, name: str) -> Typed:
         self.scope.needs.add("context")
@@ -120,10 +120,10 @@ class Expressions:
 
     def _minus(self, node: Node) -> Typed:
         value = self._number(node.parts[0], "-")
-        if value.kind == "double":
+        if value.type == "double":
             return built("double", [value], mapped(operator.neg, value.run))
         negated = mapped(lambda number: whole(-number), value.run)
-        return built("null" if value.kind == "null" else "int", [value], negated)
+        return built("null" if value.type == "null" else "int", [value], negated)
 
     def _chain(self, node: Node) -> Typed:
         first, *rest = node.parts
@@ -133,21 +133,21 @@ class Expressions:
         return result
 
     def _calculate(self, left: Typed, word: str, right: Typed, node: Node) -> Typed:
-        kinds = {left.kind, right.kind}
-        if "string" in kinds:
-            if word == "+" and kinds <= {"string", "null"}:
+        types = {left.type, right.type}
+        if "string" in types:
+            if word == "+" and types <= {"string", "null"}:
                 return self._joined([left, right])
             hint = "; use & to join, or todouble() to count" if word == "+" else ""
             raise ExpressionError(f"{word} takes numbers, not string{hint}", node.at)
-        if not kinds <= SCALARS:
+        if not types <= SCALARS:
             raise ExpressionError(
-                f"{word} takes numbers, not {' and '.join(sorted(kinds))}", node.at
+                f"{word} takes numbers, not {' and '.join(sorted(types))}", node.at
             )
-        if kinds == {"date", "stamp"}:
+        if types == {"date", "stamp"}:
             left, right = self.cast(left, "stamp", node), self.cast(right, "stamp", node)
-        kind = _result(left.kind, word, right.kind)
-        low, high = (-LARGEST, LARGEST) if kind == "double" else INT64
-        return built(kind, [left, right], bounded(_ARITHMETIC[word], low, high, left, right))
+        type_ = _result(left.type, word, right.type)
+        low, high = (-LARGEST, LARGEST) if type_ == "double" else INT64
+        return built(type_, [left, right], bounded(_ARITHMETIC[word], low, high, left, right))
 
     def _join(self, node: Node) -> Typed:
         operands = [self.typed(part) for part in node.parts]
@@ -180,12 +180,12 @@ class Expressions:
         return self._compared(left, node.words[0], right, node)
 
     def _compared(self, left: Typed, word: str, right: Typed, node: Node) -> Typed:
-        if left.kind == "null":
+        if left.type == "null":
             left, word, right = right, _MIRRORED[word], left
-        if right.kind == "null" and right.constant and word in {"==", "!="}:
+        if right.type == "null" and right.constant and word in {"==", "!="}:
             return _null_test(left, word)
         self._comparable(left, word, right, node)
-        if left.kind != right.kind and {left.kind, right.kind} == {"date", "stamp"}:
+        if left.type != right.type and {left.type, right.type} == {"date", "stamp"}:
             left, right = self.cast(left, "stamp", node), self.cast(right, "stamp", node)
         if left.folds or right.folds:
             left, right = _lowered(left), _lowered(right)
@@ -194,13 +194,13 @@ class Expressions:
         return built("int", [left, right], compared(_COMPARISONS[word], left, right))
 
     def _comparable(self, left: Typed, word: str, right: Typed, node: Node) -> None:
-        kinds = {left.kind, right.kind} - {"null"}
-        if kinds <= NUMBERS or kinds == {"string"}:
+        types = {left.type, right.type} - {"null"}
+        if types <= NUMBERS or types == {"string"}:
             return
         hint = ""
-        if kinds <= SCALARS:
+        if types <= SCALARS:
             hint = "; todouble() makes a number of a string, tostring() a string of a number"
-        reason = f"{word} cannot compare {left.kind} with {right.kind}{hint}"
+        reason = f"{word} cannot compare {left.type} with {right.type}{hint}"
         raise ExpressionError(reason, node.at)
 
     def _among(self, node: Node) -> Typed:
@@ -223,20 +223,20 @@ class Expressions:
 
     def _number(self, node: Node, where: str) -> Typed:
         value = self.typed(node)
-        if value.kind not in NUMBERS | {"null"}:
-            raise ExpressionError(f"{where} takes numbers, not {value.kind}", node.at)
+        if value.type not in NUMBERS | {"null"}:
+            raise ExpressionError(f"{where} takes numbers, not {value.type}", node.at)
         return value
 
 
-def _result(left: Kind, word: str, right: Kind) -> Kind:
-    """Return the kind of an operation on numbers."""
-    kinds = {left, right} - {"null"}
-    if not kinds:
+def _result(left: ValueType, word: str, right: ValueType) -> ValueType:
+    """Return the type of an operation on numbers."""
+    types = {left, right} - {"null"}
+    if not types:
         return "null"
-    if "double" in kinds or word == "/":
+    if "double" in types or word == "/":
         return "double"
     for time in ("date", "stamp"):
-        if word in {"+", "-"} and kinds <= {time, "int"} and time in kinds:
+        if word in {"+", "-"} and types <= {time, "int"} and time in types:
             return "int" if left == right else time
     return "int"
 

@@ -78,7 +78,7 @@ def _udfs(block: etree._Element, spelling: Language, findings: Findings) -> tupl
 def _check_name(element: etree._Element, name: str, again: bool, findings: Findings) -> None:
     attributes(element, frozenset({"name", "type"}), findings)
     if not _NAME.fullmatch(name):
-        findings.refuse(element, f"{name!r} is no name of a function: use letters, digits and _")
+        findings.refuse(element, f"{name!r} is not a name of a function: use letters, digits and _")
     elif is_function(name):
         findings.refuse(element, f"there is a function {name!r} already; take another name")
     elif again:
@@ -89,7 +89,7 @@ def _check_type(element: etree._Element, findings: Findings) -> None:
     type_ = element.get("type", "").strip()
     if type_ not in TYPES:
         known = ", ".join(sorted(TYPES))
-        findings.refuse(element, f"type {type_!r} is not known; there are {known}")
+        findings.refuse(element, f"type {type_!r} is not one of: {known}")
 
 
 def _spelled(element: etree._Element, spelling: Language, findings: Findings) -> str:

@@ -1,7 +1,7 @@
 """The functions of the language, by name.
 
 All of them are total: they raise for no value, and give null where there is no result. What needs
-more than values (the clock, the kinds of its arguments) is in `espha.languages.eel.expressions`.
+more than values (the clock, the types of its arguments) is in `espha.languages.eel.expressions`.
 """
 
 import math
@@ -22,7 +22,7 @@ class Function:
 
     Attributes:
         takes: one letter an argument: n number, s string, d date, v any value.
-        gives: the kind of its result; "same" is that of the first argument, "common" that which
+        gives: the type of its result; "same" is that of the first argument, "common" that which
             all arguments can be cast to.
         apply: computes it.
         needed: how many arguments must be there.
@@ -147,9 +147,9 @@ CASTS: Final = {
     "toreal": "double",
     "tostring": "string",
 }
-"""Functions that turn a value of any kind into another kind."""
+"""Functions that turn a value of any type into another type."""
 
-NAMES_OF_KINDS: Final = {
+NAMES_OF_TYPES: Final = {
     "int": "integer",
     "double": "real",
     "string": "string",

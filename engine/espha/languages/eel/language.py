@@ -12,7 +12,7 @@ from espha.languages.eel.scope import Context, Scope, Store, Variable
 from espha.languages.eel.statements import Program, program
 from espha.languages.eel.syntax import Node
 from espha.languages.eel.udfs import Initialize, OwnFunctions
-from espha.languages.eel.value_types import Kind
+from espha.languages.eel.value_types import ValueType
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 
@@ -22,13 +22,13 @@ class Expression:
     """A compiled expression.
 
     Attributes:
-        kind: of its value: int, double, string, date, stamp, null, blob or array(…).
+        type: of its value: int, double, string, date, stamp, null, blob or array(…).
         text: the expression in canonical spelling; equal trees have equal texts.
         run: `run(event, clock=0)` computes the value; the clock is that of the order record, in
             milliseconds since 1970. Raises BadRecord when it takes too many steps.
     """
 
-    kind: Kind
+    type: ValueType
     text: str
     run: Callable[..., Any]
 
@@ -70,15 +70,15 @@ class Language:
         """Compile an expression of the window.
 
         Raises:
-            ExpressionError: not in the language, unknown names, or kinds that do not fit.
+            ExpressionError: not in the language, unknown names, or types that do not fit.
         """
         block = parse(text)
         scope = self.scope({})
         made = self._program(block, scope)
-        if made.kind is None:
+        if made.type is None:
             raise ExpressionError("the expression gives no value", block.at)
         spelled = _written(block, scope.spell)
-        return Expression(made.kind, spelled, self._runner(scope, made.run))
+        return Expression(made.type, spelled, self._runner(scope, made.run))
 
     def state(self) -> tuple[Any, ...]:
         """Return the variables that outlive events, as plain data."""
@@ -98,14 +98,14 @@ class Language:
         self,
         kept: dict[str, Variable],
         *,
-        parameters: Sequence[Kind] | None = None,
+        parameters: Sequence[ValueType] | None = None,
         once: bool = False,
     ) -> Scope:
         """Return a scope of this window.
 
         Args:
             kept: names of the variables that are private to it.
-            parameters: kinds of the parameters, for the body of a function.
+            parameters: types of the parameters, for the body of a function.
             once: for the initializer.
         """
         fields = () if once else self._fields

@@ -8,12 +8,12 @@ from espha.languages.eel.canonical import quoted
 from espha.languages.eel.closures import Run
 from espha.languages.eel.errors import MAX_HEIGHT, MAX_STEPS, At, ExpressionError, listed
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import Kind
+from espha.languages.eel.value_types import ValueType
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 
 EVENT_WORDS: Final = frozenset({"esp_opcode", "esp_flags"})
-KINDS_OF_TYPES: Final = {
+TYPES_OF_NAMES: Final = {
     "integer": "int",
     "double": "double",
     "string": "string",
@@ -58,7 +58,7 @@ class Context:
 class Variable:
     """Where a variable is kept: `cells[slot]`."""
 
-    kind: Kind
+    type: ValueType
     cells: list[Any]
     slot: int
 
@@ -69,9 +69,9 @@ class Variable:
         return lambda _row: cells[slot]
 
 
-def new_value(kind: Kind) -> Any:
+def new_value(type_: ValueType) -> Any:
     """Return what a variable holds before anything is assigned; a regex matches nothing yet."""
-    return () if kind == "regex" else None
+    return () if type_ == "regex" else None
 
 
 @dataclass(slots=True)
@@ -80,10 +80,10 @@ class Store:
 
     values: list[Any] = field(default_factory=list)
 
-    def keep(self, kind: Kind) -> Variable:
+    def declare(self, type_: ValueType) -> Variable:
         """Make a variable."""
-        self.values.append(new_value(kind))
-        return Variable(kind, self.values, len(self.values) - 1)
+        self.values.append(new_value(type_))
+        return Variable(type_, self.values, len(self.values) - 1)
 
 
 class Scope:
@@ -107,7 +107,7 @@ class Scope:
         kept: dict[str, Variable],
         store: Store,
         *,
-        parameters: Sequence[Kind] | None = None,
+        parameters: Sequence[ValueType] | None = None,
         once: bool = False,
     ) -> None:
         self.context = context
@@ -150,13 +150,13 @@ class Scope:
         found = self.field(name)
         return name.upper() if found is None else quoted(found[1].name)
 
-    def declare(self, scope: str, kind: Kind, name: str, at: At) -> Variable:
-        """Make a variable; one that is there already stays, when it has the same kind.
+    def declare(self, scope: str, type_: ValueType, name: str, at: At) -> Variable:
+        """Make a variable; one that is there already stays, when it has the same type.
 
         Args:
             scope: "" for one that lives as long as a run, "private" or "static" for one that the
                 expression keeps, "public" for one that the window's expressions share.
-            kind: of its values.
+            type_: of its values.
             name: in small letters.
             at: where it is declared.
         """
@@ -164,24 +164,24 @@ class Scope:
             raise ExpressionError(f"{name!r} is a field of the input; take another name", at)
         found = self.variable(name)
         if found is not None:
-            if found.kind != kind:
+            if found.type != type_:
                 raise ExpressionError(f"{name!r} is declared twice, with different types", at)
             return found
         if self.once:
             scope = "public"
         if scope == "":
-            variable = self.local(kind)
+            variable = self.local(type_)
             self._locals[name] = variable
             return variable
         names = self._shared if scope == "public" else self._kept
-        return names.setdefault(name, self._store.keep(kind))
+        return names.setdefault(name, self._store.declare(type_))
 
-    def local(self, kind: Kind) -> Variable:
+    def local(self, type_: ValueType) -> Variable:
         """Make a variable without a name that lives as long as a run."""
         self.needs.add("frame")
-        self.blank.append(new_value(kind))
-        self.frame.append(new_value(kind))
-        return Variable(kind, self.frame, len(self.frame) - 1)
+        self.blank.append(new_value(type_))
+        self.frame.append(new_value(type_))
+        return Variable(type_, self.frame, len(self.frame) - 1)
 
     def parameter(self, place: int) -> Variable:
         """Return the variable of a parameter, counted from 0."""

@@ -15,9 +15,9 @@ from typing import Any
 from espha.languages.eel.calls import Calls, Udfs
 from espha.languages.eel.closures import Row, Run, Typed, built, chosen, constant
 from espha.languages.eel.errors import ExpressionError
-from espha.languages.eel.scope import KINDS_OF_TYPES, Scope, Variable, check_height
+from espha.languages.eel.scope import TYPES_OF_NAMES, Scope, Variable, check_height
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import Convert, Kind, cast, common, same
+from espha.languages.eel.value_types import Convert, ValueType, cast, common, same
 
 Statement = Callable[[Row], tuple[Any] | None]
 
@@ -27,12 +27,12 @@ class Program:
     """What a block becomes.
 
     Attributes:
-        kind: of its value; None: it never has one.
+        type: of its value; None: it never has one.
         run: runs it and returns its value.
         height: how deep the calls of `run` nest.
     """
 
-    kind: Kind | None
+    type: ValueType | None
     run: Run
     height: int
 
@@ -41,13 +41,13 @@ def program(block: Node, scope: Scope, udfs: Udfs, depth: int = 0) -> Program:
     """Make a function of a block.
 
     Raises:
-        ExpressionError: names or kinds do not fit.
+        ExpressionError: names or types do not fit.
     """
     scope.counts = scope.counts or _has_loop(block)
     builder = _Statements(scope, udfs, depth)
     tree = builder.tree(block)
     if tree is not None:
-        return Program(tree.kind, tree.run, tree.height)
+        return Program(tree.type, tree.run, tree.height)
     return builder.program(block)
 
 
@@ -57,29 +57,29 @@ def steps_of(body: Node) -> int:
 
 
 class _Results:
-    """The values that a program can have: each becomes the kind that all have in common."""
+    """The values that a program can have: each becomes the type that all have in common."""
 
     def __init__(self, cell: Variable | None) -> None:
         self.cell = cell
-        self.kinds: list[Kind] = []
+        self.types: list[ValueType] = []
         self.converts: list[Convert] = []
 
-    def add(self, kind: Kind) -> int:
-        """Note a value of this kind; the number says which of `converts` is for it."""
-        self.kinds.append(kind)
+    def add(self, type_: ValueType) -> int:
+        """Note a value of this type; the number says which of `converts` is for it."""
+        self.types.append(type_)
         self.converts.append(same)
-        return len(self.kinds) - 1
+        return len(self.types) - 1
 
-    def settle(self, at: Node) -> Kind | None:
-        """Decide on the kind."""
-        if not self.kinds:
+    def settle(self, at: Node) -> ValueType | None:
+        """Decide on the type."""
+        if not self.types:
             return None
         try:
-            kind = common(self.kinds)
-            self.converts[:] = [cast(each, kind) for each in self.kinds]
+            type_ = common(self.types)
+            self.converts[:] = [cast(each, type_) for each in self.types]
         except ExpressionError as error:
             raise ExpressionError(f"the values returned: {error}", at.at) from None
-        return kind
+        return type_
 
 
 class _Statements(Calls):
@@ -104,27 +104,27 @@ class _Statements(Calls):
         conditions = [self.condition(test, "if") for test in tests]
         values = [self.tree(block) or constant("null", None) for block in blocks]
         try:
-            kind = common(value.kind for value in values)
+            type_ = common(value.type for value in values)
         except ExpressionError as error:
             raise ExpressionError(f"the values of if: {error}", node.at) from None
-        values = [self.cast(value, kind, node) for value in values]
+        values = [self.cast(value, type_, node) for value in values]
         otherwise = values[len(tests)] if len(values) > len(tests) else constant("null", None)
         runs = [(one.run, two.run) for one, two in zip(conditions, values, strict=False)]
-        return built(kind, [*conditions, *values, otherwise], chosen(runs, otherwise.run))
+        return built(type_, [*conditions, *values, otherwise], chosen(runs, otherwise.run))
 
     def program(self, block: Node) -> Program:
         """Make a function of a block with statements."""
         cell = self.scope.local("null")
         self._results = results = _Results(cell)
         body = self._block(block, wanted=True)
-        kind = results.settle(block)
+        type_ = results.settle(block)
         cells, slot = cell.cells, cell.slot
 
         def run(row: Row) -> Any:
             returned = body(row)
             return cells[slot] if returned is None else returned[0]
 
-        return Program(kind, run, self._height + block.height)
+        return Program(type_, run, self._height + block.height)
 
     def _block(self, block: Node, *, wanted: bool) -> Statement:
         """Make a function of the statements; `wanted` says whether the last value counts."""
@@ -167,28 +167,28 @@ class _Statements(Calls):
         cell = self._results.cell
         assert cell is not None  # noqa: S101 - set before any statement
         run, cells, slot = value.run, cell.cells, cell.slot
-        converts, number = self._results.converts, self._results.add(value.kind)
+        converts, number = self._results.converts, self._results.add(value.type)
 
-        def keep(row: Row) -> None:
+        def store(row: Row) -> None:
             cells[slot] = converts[number](run(row))
 
-        return keep
+        return store
 
     def _statement_return(self, node: Node, wanted: bool) -> Statement:
         value = self.typed(node.parts[0]) if node.parts else constant("null", None)
         run = self._noted(value, node).run
-        converts, number = self._results.converts, self._results.add(value.kind)
+        converts, number = self._results.converts, self._results.add(value.type)
         return lambda row: (converts[number](run(row)),)
 
     def _statement_declare(self, node: Node, wanted: bool) -> Statement | None:
-        scope, type_, name = node.words
-        kind = KINDS_OF_TYPES[type_]
+        scope, word, name = node.words
+        type_ = TYPES_OF_NAMES[word]
         if not node.parts:
-            self.scope.declare(scope, kind, name, node.at)
+            self.scope.declare(scope, type_, name, node.at)
             return None
-        value = self._noted(self._assigned(node.parts[0], kind), node)
+        value = self._noted(self._assigned(node.parts[0], type_), node)
         new = self.scope.variable(name) is None
-        variable = self.scope.declare(scope, kind, name, node.at)
+        variable = self.scope.declare(scope, type_, name, node.at)
         if not scope or self.scope.once:
             return _assignment(variable, value.run)
         if not value.constant:
@@ -200,20 +200,20 @@ class _Statements(Calls):
 
     def _statement_assign(self, node: Node, wanted: bool) -> Statement:
         variable = self._target(node)
-        value = self._noted(self._assigned(node.parts[0], variable.kind), node)
+        value = self._noted(self._assigned(node.parts[0], variable.type), node)
         assign = _assignment(variable, value.run)
         if not wanted:
             return assign
-        keep = self._result(Typed(variable.kind, variable.read))
-        return _in_order([assign, keep])
+        store = self._result(Typed(variable.type, variable.read))
+        return _in_order([assign, store])
 
-    def _assigned(self, node: Node, kind: Kind) -> Typed:
-        return self.cast(self.typed(node), kind, node)
+    def _assigned(self, node: Node, type_: ValueType) -> Typed:
+        return self.cast(self.typed(node), type_, node)
 
     def _target(self, node: Node) -> Variable:
         name = node.words[0]
         variable = self.scope.variable(name)
-        if variable is not None and variable.kind != "regex":
+        if variable is not None and variable.type != "regex":
             return variable
         if variable is not None:
             raise ExpressionError(f"{name!r} is a regex; use {name}.compile(…)", node.at)
@@ -248,11 +248,11 @@ class _Statements(Calls):
 
     def _statement_for(self, node: Node, wanted: bool) -> Statement:
         variable = self._target(node)
-        if variable.kind not in {"int", "double"}:
-            reason = f"for counts with an integer or a double, not {variable.kind}"
+        if variable.type not in {"int", "double"}:
+            reason = f"for counts with an integer or a double, not {variable.type}"
             raise ExpressionError(reason, node.at)
         bounds = [
-            self._noted(self.cast(self.condition(part, "for"), variable.kind, part), node).run
+            self._noted(self.cast(self.condition(part, "for"), variable.type, part), node).run
             for part in node.parts[:3]
         ]
         body, spend = self._block(node.parts[3], wanted=wanted), self._spender(node)

@@ -16,7 +16,7 @@ class Node:
 
     Attributes:
         what: one of
-            literal (words: kind), name (words: name), quoted (words: name of a field),
+            literal (words: type), name (words: name), quoted (words: name of a field),
             call (words: function; parts: arguments),
             method (words: object, method; parts: arguments),
             minus, not (parts: operand), chain (words: operators; parts: operands),

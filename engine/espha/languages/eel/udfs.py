@@ -12,7 +12,7 @@ from espha.languages.eel.parser import parse
 from espha.languages.eel.scope import Scope, Variable, check_height
 from espha.languages.eel.statements import program, steps_of
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import Convert, Kind, converter, kind_of
+from espha.languages.eel.value_types import Convert, ValueType, converter, type_of
 
 MAX_CALLS: Final = 20
 """How many functions may call each other in a row: they are compiled by recursion."""
@@ -51,7 +51,7 @@ class Initialize(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A function for arguments of certain kinds."""
+    """A function for arguments of certain types."""
 
     scope: Scope
     run: Run
@@ -62,7 +62,7 @@ class _Made:
 class OwnFunctions:
     """The functions of a window.
 
-    Parameters have no types of their own, so a function is compiled once for each list of kinds
+    Parameters have no types of their own, so a function is compiled once for each list of types
     that it is called with; its private variables are the same in all of them.
     """
 
@@ -71,7 +71,7 @@ class OwnFunctions:
         self._udfs = {udf.name.lower(): udf for udf in udfs}
         self._kept: dict[str, dict[str, Variable]] = {name: {} for name in self._udfs}
         self._bodies: dict[str, Node] = {}
-        self._made: dict[tuple[str, tuple[Kind, ...]], _Made] = {}
+        self._made: dict[tuple[str, tuple[ValueType, ...]], _Made] = {}
         self._open: list[str] = []
 
     def __contains__(self, name: str) -> bool:
@@ -90,29 +90,29 @@ class OwnFunctions:
             depth: how deep the call stands in its expression.
         """
         name = node.words[0]
-        made = self._for(node, tuple(argument.kind for argument in arguments), depth)
+        made = self._for(node, tuple(argument.type for argument in arguments), depth)
         scope.needs.add("context")
         run = _calling(made, [argument.run for argument in arguments], steps_of(self._body(name)))
         height = 1 + max(made.height, *(argument.height for argument in arguments), 0)
         check_height(height, node)
-        return Typed(kind_of(self._udfs[name].type), run, height)
+        return Typed(type_of(self._udfs[name].type), run, height)
 
     def _body(self, name: str) -> Node:
         if name not in self._bodies:
             self._bodies[name] = parse(self._udfs[name].text)
         return self._bodies[name]
 
-    def _for(self, node: Node, kinds: tuple[Kind, ...], depth: int) -> _Made:
+    def _for(self, node: Node, types: tuple[ValueType, ...], depth: int) -> _Made:
         name = node.words[0]
         if name in self._open:
             raise ExpressionError(f"{name}() calls itself; functions must not", node.at)
         if len(self._open) >= MAX_CALLS:
             raise ExpressionError(f"functions call each other more than {MAX_CALLS} deep", node.at)
-        made = self._made.get((name, kinds))
+        made = self._made.get((name, types))
         if made is None:
             self._open.append(name)
             try:
-                made = self._made[name, kinds] = self._make(name, kinds, depth)
+                made = self._made[name, types] = self._make(name, types, depth)
             except ExpressionError as error:
                 # Of functions that call each other, the innermost says it.
                 said = str(error)
@@ -122,13 +122,13 @@ class OwnFunctions:
                 self._open.pop()
         return made
 
-    def _make(self, name: str, kinds: tuple[Kind, ...], depth: int) -> _Made:
+    def _make(self, name: str, types: tuple[ValueType, ...], depth: int) -> _Made:
         udf = self._udfs[name]
-        scope = self._scope(self._kept[name], parameters=kinds)
+        scope = self._scope(self._kept[name], parameters=types)
         body = program(self._body(name), scope, self, depth)
-        if body.kind is None:
+        if body.type is None:
             raise ExpressionError("it gives no value")
-        return _Made(scope, body.run, body.height, converter(body.kind, udf.type))
+        return _Made(scope, body.run, body.height, converter(body.type, udf.type))
 
 
 def _calling(made: _Made, arguments: Sequence[Run], cost: int) -> Run:

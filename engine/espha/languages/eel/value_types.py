@@ -1,6 +1,6 @@
-"""What kinds of values expressions have, and how one kind becomes another.
+"""The types of values that expressions have, and how one becomes another.
 
-Kinds are `int`, `double`, `string`, `date` (seconds since 1970), `stamp` (microseconds since
+Types are `int`, `double`, `string`, `date` (seconds since 1970), `stamp` (microseconds since
 1970), `null` (the literal, which fits everywhere), and for fields that can only be passed on
 `blob` and `array(…)`. Truth values are `int` 1 and 0.
 """
@@ -15,7 +15,7 @@ from espha.model.events import Value
 from espha.model.literals import MICROS, finite, number_text, whole
 from espha.model.types import DOUBLES, INTEGERS
 
-Kind = str
+ValueType = str
 Convert = Callable[[Any], Any]
 
 NUMBERS: Final = frozenset({"int", "double", "date", "stamp"})
@@ -23,11 +23,11 @@ WHOLE: Final = frozenset({"int", "date", "stamp"})
 SCALARS: Final = NUMBERS | {"string", "null"}
 
 
-def kind_of(type_: str) -> Kind:
-    """Return the kind that the values of a field of this type have."""
-    if type_ in {"int32", "int64"}:
+def type_of(field_type: str) -> ValueType:
+    """Return the type that the values of a field of this type have."""
+    if field_type in {"int32", "int64"}:
         return "int"
-    return "double" if type_ in DOUBLES else type_
+    return "double" if field_type in DOUBLES else field_type
 
 
 def same(value: Any) -> Any:
@@ -74,7 +74,7 @@ def _read(text: str | None, ticks: int) -> int | None:
     return integer_from(text) if seconds is None else seconds * ticks
 
 
-_CASTS: Final[dict[tuple[Kind, Kind], Convert]] = {
+_CASTS: Final[dict[tuple[ValueType, ValueType], Convert]] = {
     ("date", "stamp"): _stamp_of_date,
     ("stamp", "date"): _date_of_stamp,
     ("date", "string"): text_of_date,
@@ -88,45 +88,45 @@ _CASTS: Final[dict[tuple[Kind, Kind], Convert]] = {
 }
 
 
-def cast(kind: Kind, wanted: Kind) -> Convert:
-    """Return the function that makes a value of the kind `wanted` from one of `kind`; total.
+def cast(type_: ValueType, wanted: ValueType) -> Convert:
+    """Return the function that makes a value of the type `wanted` from one of `type_`; total.
 
     Raises:
         ExpressionError: there is no such conversion (arrays, blobs).
     """
-    if kind in {wanted, "null"}:
+    if type_ in {wanted, "null"}:
         return same
-    if kind not in SCALARS or wanted not in SCALARS:
-        raise ExpressionError(f"{kind} cannot become {wanted}")
-    special = _CASTS.get((kind, wanted))
+    if type_ not in SCALARS or wanted not in SCALARS:
+        raise ExpressionError(f"{type_} cannot become {wanted}")
+    special = _CASTS.get((type_, wanted))
     if special is not None:
         return special
     if wanted == "double":
         return _double
-    return _truncated if kind == "double" else same
+    return _truncated if type_ == "double" else same
 
 
-def converter(kind: Kind, type_: str) -> Convert:
+def converter(type_: ValueType, field_type: str) -> Convert:
     """Return the function that makes a field's value from an expression's result.
 
     A double loses its fraction on the way to a whole number, a string is read as a number, a
     number is written as a string; what does not fit is null.
 
     Args:
-        kind: of the expression.
-        type_: ESP type of the field.
+        type_: of the expression.
+        field_type: ESP type of the field.
 
     Raises:
         ExpressionError: an array or a blob, and the other side is something else.
     """
-    wanted = kind_of(type_)
+    wanted = type_of(field_type)
     try:
-        convert = cast(kind, wanted)
+        convert = cast(type_, wanted)
     except ExpressionError:
-        raise ExpressionError(f"the expression gives {kind}, the field is {type_}") from None
-    if type_ != "int32":
+        raise ExpressionError(f"the expression gives {type_}, the field is {field_type}") from None
+    if field_type != "int32":
         return convert
-    low, high = INTEGERS[type_]
+    low, high = INTEGERS[field_type]
 
     def narrow(value: Any) -> Value:
         number = convert(value)
@@ -135,18 +135,18 @@ def converter(kind: Kind, type_: str) -> Convert:
     return narrow
 
 
-def common(kinds: Iterable[Kind]) -> Kind:
-    """Return the kind that values of all `kinds` can be cast to.
+def common(types: Iterable[ValueType]) -> ValueType:
+    """Return the type that values of all `types` can be cast to.
 
     Raises:
         ExpressionError: there is none.
     """
-    found = sorted({*kinds} - {"null"})
+    found = sorted({*types} - {"null"})
     if len(found) < 2:
         return found[0] if found else "null"
     if not SCALARS.issuperset(found):
-        raise ExpressionError(f"{' and '.join(found)} have no common kind")
-    for kind in ("string", "double", "stamp", "date"):
-        if kind in found:
-            return kind
+        raise ExpressionError(f"{' and '.join(found)} have no common type")
+    for type_ in ("string", "double", "stamp", "date"):
+        if type_ in found:
+            return type_
     raise AssertionError(found)

@@ -107,7 +107,7 @@ def _field(node: FieldName, names: Names) -> Run:
     if name in names.properties:
         return _slot(names.properties[name])
     raise ContextError(
-        f"${name} is no field of the input and no function that stands before"
+        f"${name} is neither a field of the input nor a function before it"
         + _hint(name, [*names.results, *names.fields])
     )
 
@@ -116,7 +116,7 @@ def _property(node: PropertyName, names: Names) -> Run:
     places = names.properties if node.name in names.properties else names.results
     if node.name not in places:
         known = [*names.properties, *names.constants]
-        raise ContextError(f"#{node.name} is no property or expression{_hint(node.name, known)}")
+        raise ContextError(f"#{node.name} is not a property or expression{_hint(node.name, known)}")
     whole, path = _slot(places[node.name]), node.path
     return (lambda frame: documents.part_of(whole(frame), path)) if path else whole
 

@@ -40,7 +40,7 @@ def json_path(path: str) -> Path:
     while place < len(rest):
         match = _STEP.match(rest, place)
         if match is None:
-            raise ContextError(f"{path[:60]!r} is no path into JSON; write a.b[0].c")
+            raise ContextError(f"{path[:60]!r} is not a path into JSON; write a.b[0].c")
         kind = match.lastgroup or ""
         steps.append(int(match[kind]) if kind == "place" else match[kind].strip())
         place = match.end()
@@ -56,7 +56,7 @@ def read_json(source: Any) -> Any:
     try:
         value = _DECODER.decode(source)
         if "\\u" in source:
-            # A half of a surrogate pair is no text: it cannot be stored, searched or sent.
+            # A half of a surrogate pair is not a text: it cannot be stored, searched or sent.
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -132,11 +132,11 @@ def compiled_xpath(path: str, names: tuple[tuple[str, str], ...] = ()) -> etree.
     try:
         return etree.XPath(path, namespaces=dict(names), regexp=False, smart_strings=False)
     except (etree.XPathError, ValueError) as error:
-        raise ContextError(f"{path[:60]!r} is no XPath ({error})") from None
+        raise ContextError(f"{path[:60]!r} is not an XPath ({error})") from None
 
 
 def read_xml(source: Any) -> Any:
-    """Return the root element of a text; null when it is no XML, or has a DOCTYPE."""
+    """Return the root element of a text; null when it is not XML, or has a DOCTYPE."""
     if isinstance(source, etree._Element):
         return source
     if not isinstance(source, str) or len(source) > MAX_TEXT:

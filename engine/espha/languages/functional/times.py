@@ -44,7 +44,7 @@ def checked_format(format_: str) -> str:
         if letter in _KNOWN and letter:
             return match[0]
         there = " ".join(f"%{each}" for each in sorted(_KNOWN | set(_SHORT)))
-        raise ContextError(f"the time format has {match[0]!r}; there are {there}")
+        raise ContextError(f"{match[0]!r} in the time format is not one of: {there}")
 
     if len(format_) > MAX_FORMAT:
         raise ContextError(f"a time format has more than {MAX_FORMAT} characters")

@@ -169,9 +169,9 @@ class Calls:
             raise ExpressionError("an aggregate function is inside another one", node.at)
         block = Node("block", node.at, (Node("bare", node.at, (node,)),))
         expression = self._language.compile(canonical(block, quoted))
-        if expression.kind == "null":
+        if expression.type == "null":
             raise ExpressionError("null cannot be aggregated", node.at)
-        return expression.text, expression.kind
+        return expression.text, expression.type
 
     def _time(self, parts: list[Node], signature: Signature) -> tuple[str, str]:
         """Take the expression that tells the time from the end of the arguments, if it is there."""

@@ -101,7 +101,7 @@ def _expression(
 ) -> str:
     try:
         expression = language.compile(text)
-        converter(expression.kind, field.type)
+        converter(expression.type, field.type)
     except ExpressionError as error:
         reading.findings.refuse(element, f"field {field.name!r}: {error}")
         return ""

@@ -102,7 +102,7 @@ class Aggregate:
 
     def _computed(self, text: str, type_: str) -> Run:
         expression = self._language.compile(text)
-        convert, run = converter(expression.kind, type_), expression.run
+        convert, run = converter(expression.type, type_), expression.run
         alone = _CALL.fullmatch(text)
         if alone is not None:
             place = self._width + int(alone[1])

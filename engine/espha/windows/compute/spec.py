@@ -107,7 +107,7 @@ def _one(reading: Reading, language: Language, element: etree._Element, field: F
     if expression is None:
         return None
     try:
-        converter(expression.kind, field.type)
+        converter(expression.type, field.type)
     except ExpressionError as error:
         reading.findings.refuse(element, f"{what}{error}")
         return None

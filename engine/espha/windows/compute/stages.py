@@ -58,7 +58,7 @@ class FieldExpressions:
 
     def _computed(self, text: str, field: Field) -> Callable[..., Any]:
         expression = self._language.compile(text)
-        run, convert = expression.run, converter(expression.kind, field.type)
+        run, convert = expression.run, converter(expression.type, field.type)
         if convert is same:
             return run
         return lambda event, clock: convert(run(event, clock))

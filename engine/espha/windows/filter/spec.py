@@ -62,8 +62,8 @@ def _condition(reading: Reading, language: Language) -> str | None:
     expression = read_expression(element, language, reading.findings)
     if expression is None:
         return None
-    if expression.kind not in {"int", "double", "null"}:
-        reason = f"a filter needs a condition, the expression gives a {expression.kind}"
+    if expression.type not in {"int", "double", "null"}:
+        reason = f"a filter needs a condition, the expression gives a {expression.type}"
         reading.findings.refuse(element, reason)
         return None
     return expression.text

@@ -262,7 +262,7 @@ def _expression(element: etree._Element, language: Language, reading: Reading) -
     if expression is None:
         return
     try:
-        converter(expression.kind, type_)
+        converter(expression.type, type_)
     except ExpressionError as error:
         findings.refuse(element, str(error))
         return

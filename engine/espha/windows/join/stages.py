@@ -80,7 +80,7 @@ class Maker:
 
     def _computed(self, text: str, type_: str) -> Callable[[Event, int], Value]:
         expression = self.language.compile(text)
-        convert, run = converter(expression.kind, type_), expression.run
+        convert, run = converter(expression.type, type_), expression.run
 
         def value(event: Event, clock: int) -> Value:
             try:

@@ -155,7 +155,7 @@ def _typed(
 def _kind(event: Given, text: str, bound: Sequence[Field], initialize: Initialize | None) -> str:
     try:
         fields = event.fields + bound_fields(event.fields, bound)
-        return Language(fields, initialize).compile(text).kind
+        return Language(fields, initialize).compile(text).type
     except ExpressionError:
         return ""
 
@@ -169,8 +169,8 @@ def _compiled(
     try:
         language = Language(fields, initialize)
         condition = language.compile(event.text)
-        if condition.kind not in {"int", "double", "null"}:
-            raise ExpressionError(f"an event needs a condition, this gives {condition.kind}")
+        if condition.type not in {"int", "double", "null"}:
+            raise ExpressionError(f"an event needs a condition, this gives {condition.type}")
         binds = [
             Bind(name, language.compile(text))
             for name, text in found

@@ -272,7 +272,7 @@ class _Reader:
         seen = (*fields, *bound_fields(fields, self._bound))
         expression = read_expression(element, Language(seen, self._initialize), findings, what)
         if expression is not None:
-            self._check(element, expression.kind, field)
+            self._check(element, expression.type, field)
         return PatternOutput(node, "", "" if expression is None else expression.text)
 
     def _fitting(
@@ -280,7 +280,7 @@ class _Reader:
     ) -> str:
         found = next(each for each in fields if each.name == name)
         if found.type != field.type:
-            self._check(element, Language(fields).compile(f"`{name}`").kind, field)
+            self._check(element, Language(fields).compile(f"`{name}`").type, field)
         return name
 
     def _check(self, element: etree._Element, kind: str, field: Field) -> None:

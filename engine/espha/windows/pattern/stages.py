@@ -308,7 +308,7 @@ class _Outputs:
         seen = [place for place, field in enumerate(self._bound) if field in names]
         language = Language((*fields, *names), self._initialize)
         expression = language.compile(output.expression or f"`{output.field}`")
-        convert, run = converter(expression.kind, field.type), expression.run
+        convert, run = converter(expression.type, field.type), expression.run
         self.languages.append(language)
 
         def compute(row: Row, instance: Instance, clock: int) -> Value:

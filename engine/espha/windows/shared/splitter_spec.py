@@ -31,8 +31,8 @@ def read_splitter(element: etree._Element, window: Window, findings: Findings) -
     expression = None if language is None else read_expression(text, language, findings)
     if language is None or expression is None:
         return None
-    if expression.kind not in {"int", "double", "null"}:
-        findings.refuse(text, f"a slot is a number, the expression gives a {expression.kind}")
+    if expression.type not in {"int", "double", "null"}:
+        findings.refuse(text, f"a slot is a number, the expression gives a {expression.type}")
         return None
     initialize = "" if language.initialize is None else language.initialize.model_dump_json()
     return Splitter(expression=expression.text, initialize=initialize)

@@ -181,7 +181,7 @@ def test_every_expression_gives_a_value_of_its_type(text: str, row: tuple[Any, .
     expression = Language(FIELDS).compile(text)
     found: Any = expression.run(Event("I", "N", row))
     assert found is None or math.isfinite(found)
-    assert found is None or type(found) is {"double": float}.get(expression.kind, int)
+    assert found is None or type(found) is {"double": float}.get(expression.type, int)
     assert type(found) is not int or -(2**63) <= found <= BIG
 
 

@@ -70,9 +70,9 @@ def test_any_words_are_refused_or_give_a_value_of_their_kind(text: str, row: Any
         assert str(error)
         return
     again = Language(FIELDS, OWN).compile(expression.text)
-    assert (again.text, again.kind) == (expression.text, expression.kind)
+    assert (again.text, again.type) == (expression.text, expression.type)
     try:
-        assert fits(expression.run(Event("I", "N", row)), expression.kind)
+        assert fits(expression.run(Event("I", "N", row)), expression.type)
     except BadRecord as error:
         assert "steps" in error.reason
 
@@ -115,7 +115,7 @@ def test_every_function_is_total(name: str, data: st.DataObject) -> None:
     given_ = [data.draw(st.sampled_from(fields[letter])) for letter in takes[:count]]
     expression = Language(FIELDS).compile(f"{name}({', '.join(given_)})")
     try:
-        assert fits(expression.run(Event("I", "N", data.draw(rows))), expression.kind)
+        assert fits(expression.run(Event("I", "N", data.draw(rows))), expression.type)
     except BadRecord as error:
         assert "steps" in error.reason
 
@@ -130,7 +130,7 @@ def test_every_tree_is_refused_or_total_and_reads_back(text: str, row: Any) -> N
         assert str(error)
         return
     found = expression.run(Event("I", "N", row))
-    assert fits(found, expression.kind)
+    assert fits(found, expression.type)
     again = Language(FIELDS, OWN).compile(expression.text)
     assert again.text == expression.text
     assert again.run(Event("I", "N", row)) == found
