@@ -1,12 +1,12 @@
 """The operator on a real cluster: what it refuses, makes, keeps and cleans up."""
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from support.servers import wait_until
 from tools.offline_cluster import clients
 from tools.offline_cluster.say import Failure
 
@@ -60,11 +60,13 @@ def wait_for(namespace: str, condition: str, name: str) -> None:
     )  # fmt: skip
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.5)
+def until(
+    holds: Callable[[], bool],
+    what: str,
+    seconds: float = 120,
+    moved: Callable[[], object] | None = None,
+) -> None:
+    wait_until(holds, seconds, what, 0.5, moved)
 
 
 def objects(namespace: str, kinds: str = "all,configmaps,pdb,pvc") -> list[str]:
@@ -272,7 +274,11 @@ def test_engines_scale(demo: str) -> None:
     def scale(count: int) -> None:
         clients.kubectl("-n", demo, "scale", "espha/demo", f"--replicas={count}")
         ready = f"{count}/{count} Ready"
-        until(lambda: shown("{.status.engines} {.status.phase}") == ready, f"{count} engines")
+        until(
+            lambda: shown("{.status.engines} {.status.phase}") == ready,
+            f"{count} engines",
+            moved=lambda: shown("{.status.conditions}"),
+        )
 
     scale(2)
     before = shown("{.status.active} {.status.failovers}")
