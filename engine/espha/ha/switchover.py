@@ -96,7 +96,7 @@ def switch_over(
         say: called with each sentence for the user.
 
     Returns:
-        The exit code: 0 when another engine (or the one wished for) is active, else 1.
+        The exit code: 0 when another engine (or the one asked for) is active, else 1.
     """
     found = {address: status for address in addresses if (status := _status(address))}
     active = {

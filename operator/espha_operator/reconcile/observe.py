@@ -49,7 +49,7 @@ def selector(deployment: Deployment) -> str:
 
 
 def observe(cluster: Cluster, deployment: Deployment) -> Observed:
-    """What runs of a deployment now."""
+    """Observe what runs of a deployment now."""
     where, which = deployment.namespace, selector(deployment)
     sets = {one["metadata"]["name"]: _set(one) for one in cluster.list("StatefulSet", where, which)}
     pods = tuple(_pod(one) for one in cluster.list("Pod", where, which))
@@ -62,7 +62,7 @@ def observe(cluster: Cluster, deployment: Deployment) -> Observed:
 
 
 def ask_engine(pod: Pod) -> ReplicaStatus | None:
-    """What an engine's supervisor says; None when it does not answer.
+    """Return what an engine's supervisor says; None when it does not answer.
 
     An answer under another name comes from a pod that has this one's address by now.
     """

@@ -25,7 +25,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def token(cluster: Cluster, deployment: Deployment) -> str:
-    """The deployment's token; made when there is none."""
+    """Return the deployment's token; make it when there is none."""
     name = meta.token_name(deployment)
     found = cluster.get("Secret", deployment.namespace, name)
     if found is not None:
@@ -38,10 +38,10 @@ def token(cluster: Cluster, deployment: Deployment) -> str:
 
 
 def follow(cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[str, str]) -> None:
-    """Bring the wish in a resource's annotation one step further.
+    """Bring the request in a resource's annotation one step further.
 
-    The annotation stays until the wish has come true or cannot; so an operator that dies on the
-    way loses nothing, and asks again.
+    The annotation stays until the request is fulfilled or cannot be, so an operator that dies
+    meanwhile loses nothing, and asks again.
 
     Args:
         cluster: where the resource is.
@@ -49,13 +49,13 @@ def follow(cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[
         facts: what runs.
         addresses: the engines' pods and where they are.
     """
-    wish = (resource["metadata"].get("annotations") or {}).get(SWITCHOVER)
-    if wish is None:
+    request = (resource["metadata"].get("annotations") or {}).get(SWITCHOVER)
+    if request is None:
         return
     try:
-        _follow(cluster, resource, facts, addresses, decide(wish, facts))
+        _follow(cluster, resource, facts, addresses, decide(request, facts))
     except ApiException as error:
-        _LOG.warning("switchover to %s: %s", wish, reason(error))
+        _LOG.warning("switchover to %s: %s", request, reason(error))
 
 
 def _follow(
@@ -90,7 +90,7 @@ def ask(address: str, to: str, proof: str) -> Decision:
 
 
 def _annotate(cluster: Cluster, resource: Object, value: str | None) -> None:
-    # With the version that was read: a wish that somebody has changed meanwhile must stay.
+    # With the version that was read: a request that somebody has changed meanwhile must stay.
     meta = resource["metadata"]
     change = {
         "resourceVersion": meta.get("resourceVersion"),

@@ -11,7 +11,7 @@ from espha_operator.status.facts import Facts, Verdict
 
 
 def build(facts: Facts, before: Status, now: datetime) -> Status:
-    """The new status; conditions keep their time as long as their state is the same."""
+    """Return the new status; conditions keep their time as long as their state is the same."""
     verdicts = judge(facts)
     generation = facts.deployment.generation
     return Status(
@@ -33,7 +33,7 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
 def conditions(
     before: list[Condition], verdicts: Mapping[str, Verdict], generation: int, now: datetime
 ) -> list[Condition]:
-    """A condition for each verdict."""
+    """Return a condition for each verdict."""
     known = {one.type: one for one in before}
     return [
         _condition(known.get(name), name, one, generation, now) for name, one in verdicts.items()
@@ -41,7 +41,7 @@ def conditions(
 
 
 def refused(before: Status, verdict: Verdict, generation: int, now: datetime) -> Status:
-    """The status of a spec that cannot even be read; the rest stays as it was."""
+    """Return the status of a spec that cannot even be read; the rest stays as it was."""
     verdicts = {"ModelValid": verdict, "Ready": verdict}
     changed = conditions(before.conditions, verdicts, generation, now)
     kept = [one for one in before.conditions if one.type not in verdicts]
@@ -70,7 +70,7 @@ def roles(facts: Facts, labelled: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def role_patch(role: str) -> dict[str, dict[str, dict[str, str]]]:
-    """The change of a pod that gives it a role."""
+    """Return the change of a pod that gives it a role."""
     return {"metadata": {"labels": {ROLE_LABEL: role}}}
 
 

@@ -14,14 +14,14 @@ Check = Callable[[Facts], Verdict]
 
 
 def model_valid(facts: Facts) -> Verdict:
-    """The model can be read, and the adapters name windows that it has."""
+    """Check that the model can be read, and the adapters name windows that it has."""
     if isinstance(facts.model, Verdict):
         return facts.model
     return Verdict(Reason.VALID, f"{facts.model.label} has {len(facts.model.topics)} topics.")
 
 
 def zookeeper_ready(facts: Facts) -> Verdict:
-    """All ZooKeeper servers take part in the quorum."""
+    """Check that all ZooKeeper servers take part in the quorum."""
     keeper = facts.deployment.spec.zookeeper
     if keeper.external:
         return Verdict(Reason.EXTERNAL, f"Uses {', '.join(keeper.external.servers)}.")
@@ -38,7 +38,7 @@ def zookeeper_ready(facts: Facts) -> Verdict:
 
 
 def brokers_ready(facts: Facts) -> Verdict:
-    """All brokers are up, as far as Kubernetes can see."""
+    """Check that all brokers are up, as far as Kubernetes can see."""
     kafka = facts.deployment.spec.kafka
     if kafka.external:
         return Verdict(Reason.EXTERNAL, f"Uses {', '.join(kafka.external.bootstrap_servers)}.")
@@ -51,7 +51,7 @@ def brokers_ready(facts: Facts) -> Verdict:
 
 
 def kafka_ready(facts: Facts) -> Verdict:
-    """All brokers are up, answer, and have every copy of every topic."""
+    """Check that all brokers are up, answer, and have every copy of every topic."""
     brokers = brokers_ready(facts)
     topics = facts.topics
     if not brokers.ok or topics is None:
@@ -68,7 +68,7 @@ def kafka_ready(facts: Facts) -> Verdict:
 
 
 def topics_ready(facts: Facts) -> Verdict:
-    """All topics exist, with the settings of the spec."""
+    """Check that all topics exist, with the settings of the spec."""
     topics = facts.topics
     if isinstance(facts.model, Verdict) and topics is None:
         return _not_started(facts)
@@ -89,7 +89,7 @@ def topics_ready(facts: Facts) -> Verdict:
 
 
 def engines_ready(facts: Facts) -> Verdict:
-    """All engines are ready, and one of them is active."""
+    """Check that all engines are ready, and one of them is active."""
     if not facts.exists("engine"):
         return _not_started(facts)
     wanted, ready = facts.deployment.spec.engines.replicas, facts.set("engine").ready
@@ -103,7 +103,7 @@ def engines_ready(facts: Facts) -> Verdict:
 
 
 def replicas_in_sync(facts: Facts) -> Verdict:
-    """Every engine has the state that the order log stands for."""
+    """Check that every engine has the state that the order log stands for."""
     if not facts.exists("engine"):
         return _not_started(facts)
     behind = [
@@ -127,7 +127,7 @@ def replicas_in_sync(facts: Facts) -> Verdict:
 
 
 def snapshots_in_reach(facts: Facts) -> Verdict:
-    """The topics still hold what comes after the newest snapshot."""
+    """Check that the topics still hold what comes after the newest snapshot."""
     topics = facts.deployment.spec.topics
     if topics.retention_ms < 0:
         return Verdict(Reason.UNLIMITED, "Topics keep all records.")
@@ -145,7 +145,7 @@ def snapshots_in_reach(facts: Facts) -> Verdict:
 
 
 def adapters_ready(facts: Facts) -> Verdict:
-    """All pods of all adapters are ready."""
+    """Check that all pods of all adapters are ready."""
     wanted = {one.label: one.pods for one in facts.deployment.spec.adapters.every}
     if not wanted:
         return Verdict(Reason.NO_ADAPTERS, "The deployment has no adapters.")
@@ -174,7 +174,7 @@ CHAIN: tuple[tuple[str, Check], ...] = (
 
 
 def judge(facts: Facts) -> dict[str, Verdict]:
-    """All verdicts in order, `Ready` last."""
+    """Return all verdicts in order, `Ready` last."""
     verdicts = {name: check(facts) for name, check in CHAIN}
     return {**verdicts, "Ready": _ready(facts, verdicts)}
 

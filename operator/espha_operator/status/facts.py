@@ -63,7 +63,7 @@ class Facts:
     error: str = ""
 
     def set(self, suffix: str) -> SetFacts:
-        """The StatefulSet `<deployment>-<suffix>`; one without pods when it does not exist."""
+        """Return the StatefulSet `<deployment>-<suffix>`; one without pods if there is none."""
         return self.sets.get(f"{self.deployment.name}-{suffix}", SetFacts(0, 0, 0))
 
     def exists(self, suffix: str) -> bool:
@@ -71,7 +71,7 @@ class Facts:
         return f"{self.deployment.name}-{suffix}" in self.sets
 
     def replace(self, **changes: Any) -> "Facts":
-        """These facts with some of them changed."""
+        """Return these facts with some of them changed."""
         return replace(self, **changes)
 
     @property

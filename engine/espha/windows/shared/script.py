@@ -84,7 +84,7 @@ class Scripted:
     """Makes events of what a function returns for an event.
 
     Of an update block the function gets the new row. A stateful window takes what comes out as
-    wishes for its index: what the function returns for an insert or update is an upsert, for a
+    changes of its index: what the function returns for an insert or update is an upsert, for a
     delete a safe delete. A stateless one gives it the opcode of the event.
     """
 
@@ -123,12 +123,12 @@ class Scripted:
         opcode = self._opcode(row[OPCODE], event.opcode)
         return Event(opcode, "R" if event.flags == "R" else "N", tuple(values))
 
-    def _opcode(self, wish: Any, opcode: str) -> str:
-        if wish is None:
+    def _opcode(self, chosen: Any, opcode: str) -> str:
+        if chosen is None:
             if not self._stateful:
                 return opcode
             return "SD" if opcode in {"D", "SD"} else "P"
-        word = wish.decode(errors="replace") if isinstance(wish, bytes) else str(wish)
+        word = chosen.decode(errors="replace") if isinstance(chosen, bytes) else str(chosen)
         found = _OPCODES.get(word) or _OPCODES.get(word.lower())
         if found is None:
             raise BadRecord(f"{OPCODE} is {word[:60]!r}; use {', '.join(_SPOKEN.values())}")
