@@ -2,16 +2,16 @@
 
 import calendar
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
+from espha.model.literals import MILLISECOND, moment_at, ticks_since_epoch
 from espha.model.project import Part
 
 TIMER_PROPERTIES: Final = frozenset({"interval", "unit", "label", "basetime", "timeformat"})
 """What has an effect."""
 
 _TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS: Final = {
     "millisecond": 1,
     "second": 1_000,
@@ -61,7 +61,7 @@ class Timer(Part):
         year, month = divmod(start.year * 12 + start.month - 1 + number * self.months, 12)
         last = calendar.monthrange(year, month + 1)[1]
         moment = start.replace(year=year, month=month + 1, day=min(start.day, last))
-        return (moment - _EPOCH) // timedelta(milliseconds=1)
+        return ticks_since_epoch(moment, MILLISECOND)
 
 
 def timer(properties: Mapping[str, str], name: str = "") -> Timer:
@@ -96,9 +96,8 @@ def _base(text: str, time_format: str) -> int:
     except ValueError:
         shown = time_format or _TIME_FORMAT
         raise ValueError(f"property 'basetime' is {text!r}, not written as {shown}") from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    return ticks_since_epoch(moment, MILLISECOND)
 
 
 def _date(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    return moment_at(milliseconds, MILLISECOND)

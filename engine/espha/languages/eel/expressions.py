@@ -4,8 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from espha.languages.eel import numbers
-from espha.languages.eel import strings as texts
+from espha.languages.eel import numbers, strings
 from espha.languages.eel.closures import (
     Apply,
     Typed,
@@ -156,7 +155,7 @@ class Expressions:
 
     def _joined(self, operands: list[Typed]) -> Typed:
         def join(*values: str) -> str | None:
-            return texts.bounded("".join(values))
+            return strings.bounded("".join(values))
 
         apply = self.counted(join, _by_all if self.scope.counts else None)
         run = applied(apply, [operand.run for operand in operands], nulls=False)

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from espha.languages.eel import dates, numbers
-from espha.languages.eel import strings as texts
+from espha.languages.eel import dates, numbers, strings
 
 Cost = Callable[..., int]
 """How many steps a function takes for certain values."""
@@ -74,12 +73,12 @@ def _part(name: str) -> Function:
 
 
 _ROUND: Final = Function("nn", "same", numbers.round_half_away, 1)
-_UPPER: Final = _one("s", "string", lambda text: texts.bounded(text.upper()))
-_LOWER: Final = _one("s", "string", lambda text: texts.bounded(text.lower()))
-_REPLACE: Final = Function("sssn", "string", texts.replace, 3, cost=_by_character)
+_UPPER: Final = _one("s", "string", lambda text: strings.bounded(text.upper()))
+_LOWER: Final = _one("s", "string", lambda text: strings.bounded(text.lower()))
+_REPLACE: Final = Function("sssn", "string", strings.replace, 3, cost=_by_character)
 _LENGTH: Final = _one("s", "int", len)
 _POWER: Final = _one("nn", "double", numbers.power)
-_MID: Final = Function("snn", "string", texts.middle, 2)
+_MID: Final = Function("snn", "string", strings.middle, 2)
 
 FUNCTIONS: Final[dict[str, Function]] = {
     "abs": _one("n", "same", numbers.absolute),
@@ -102,12 +101,12 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "min": Function("n", "common", numbers.smallest, 1, more=True, nulls=True),
     "max": Function("n", "common", numbers.largest, 1, more=True, nulls=True),
     "isnull": _one("v", "int", lambda value: int(value is None), nulls=True),
-    "isblank": _one("v", "int", texts.is_blank, nulls=True),
-    "isnumber": _one("v", "int", texts.is_number, nulls=True),
-    "isalpha": _one("s", "int", texts.is_alpha, cost=_by_character),
-    "match_string": _one("ss", "int", texts.match_string, cost=_by_product),
-    "left": _one("sn", "string", texts.left),
-    "right": _one("sn", "string", texts.right),
+    "isblank": _one("v", "int", strings.is_blank, nulls=True),
+    "isnumber": _one("v", "int", strings.is_number, nulls=True),
+    "isalpha": _one("s", "int", strings.is_alpha, cost=_by_character),
+    "match_string": _one("ss", "int", strings.match_string, cost=_by_product),
+    "left": _one("sn", "string", strings.left),
+    "right": _one("sn", "string", strings.right),
     "mid": _MID,
     "substr": _MID,
     "upper": _UPPER,
@@ -117,20 +116,20 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "trim": _one("s", "string", str.strip),
     "ltrim": _one("s", "string", str.lstrip),
     "rtrim": _one("s", "string", str.rstrip),
-    "instr": Function("ssn", "int", texts.place_of, 2, cost=_by_character),
+    "instr": Function("ssn", "int", strings.place_of, 2, cost=_by_character),
     "length": _LENGTH,
     "len": _LENGTH,
     "replace": _REPLACE,
-    "repeat": _one("sn", "string", texts.repeat),
+    "repeat": _one("sn", "string", strings.repeat),
     "reverse": _one("s", "string", lambda text: text[::-1]),
-    "edit_distance": _one("ss", "int", texts.edit_distance, cost=_by_product),
-    "compare": Function("ssn", "int", texts.compare, 2),
-    "has_control_chars": _one("s", "int", texts.has_control_chars, cost=_by_character),
-    "parse": _one("ssn", "string", texts.word_of, cost=_by_character),
-    "aparse": _one("ss", "int", texts.word_count, cost=_by_character),
-    "pattern": _one("s", "string", texts.shape, cost=_by_character),
-    "chr": _one("n", "string", texts.character),
-    "asc": _one("s", "int", texts.code_of),
+    "edit_distance": _one("ss", "int", strings.edit_distance, cost=_by_product),
+    "compare": Function("ssn", "int", strings.compare, 2),
+    "has_control_chars": _one("s", "int", strings.has_control_chars, cost=_by_character),
+    "parse": _one("ssn", "string", strings.word_of, cost=_by_character),
+    "aparse": _one("ss", "int", strings.word_count, cost=_by_character),
+    "pattern": _one("s", "string", strings.shape, cost=_by_character),
+    "chr": _one("n", "string", strings.character),
+    "asc": _one("s", "int", strings.code_of),
     "formatdate": _one("ds", "string", dates.format_date),
     "todate": Function("ss", "date", dates.read_date, 1),
     "year": _part("year"),

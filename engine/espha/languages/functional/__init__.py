@@ -7,9 +7,9 @@ no zone but UTC.
 """
 
 from espha.languages.functional.compile import FUNCTIONS
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.fields import field_maker
 from espha.languages.functional.frame import Frame
 from espha.languages.functional.scope import Scope, Step, StepKind
 
-__all__ = ["FUNCTIONS", "ContextError", "Frame", "Scope", "Step", "StepKind", "field_maker"]
+__all__ = ["FUNCTIONS", "Frame", "FunctionError", "Scope", "Step", "StepKind", "field_maker"]

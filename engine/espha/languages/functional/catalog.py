@@ -9,7 +9,7 @@ the last argument can come more than once.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.frame import Frame
 
 Run = Callable[[Frame], Any]
@@ -38,7 +38,7 @@ class Function(NamedTuple):
         """Return one letter for each of `count` arguments.
 
         Raises:
-            ContextError: the function does not take so many.
+            FunctionError: the function does not take so many.
         """
         fixed, _, more = self.takes.partition("?")
         repeated = more.endswith("*") or fixed.endswith("*")
@@ -46,7 +46,7 @@ class Function(NamedTuple):
         low = len(fixed.rstrip("*"))
         high = MAX_ARGUMENTS if repeated else len(letters)
         if not low <= count <= high:
-            raise ContextError(f"{name}() takes {_range(low, high)}, not {count}")
+            raise FunctionError(f"{name}() takes {_range(low, high)}, not {count}")
         return letters[:count] + letters[-1:] * (count - len(letters))
 
 

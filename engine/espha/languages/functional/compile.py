@@ -7,7 +7,7 @@ from typing import Any, Final
 from espha.languages.functional import booleans, contextual, documents, numbers, regexes, times
 from espha.languages.functional import strings as texts
 from espha.languages.functional.catalog import Function, Run
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.frame import Frame
 from espha.languages.functional.parse import Call, FieldName, Literal, Node, PropertyName
 from espha.languages.functional.values import integer, number, text
@@ -79,7 +79,7 @@ def compile_node(node: Node, names: Names) -> Run:
     """Return the function that computes a tree.
 
     Raises:
-        ContextError: a function, a name, a number of arguments, or a constant is wrong.
+        FunctionError: a function, a name, a number of arguments, or a constant is wrong.
     """
     known = constant(node, names)
     if known is not None:
@@ -106,7 +106,7 @@ def _field(node: FieldName, names: Names) -> Run:
         return lambda frame: frame.row[place]
     if name in names.properties:
         return _slot(names.properties[name])
-    raise ContextError(
+    raise FunctionError(
         f"${name} is neither a field of the input nor a function before it"
         + _hint(name, [*names.results, *names.fields])
     )
@@ -116,7 +116,9 @@ def _property(node: PropertyName, names: Names) -> Run:
     places = names.properties if node.name in names.properties else names.results
     if node.name not in places:
         known = [*names.properties, *names.constants]
-        raise ContextError(f"#{node.name} is not a property or expression{_hint(node.name, known)}")
+        raise FunctionError(
+            f"#{node.name} is not a property or expression{_hint(node.name, known)}"
+        )
     whole, path = _slot(places[node.name]), node.path
     return (lambda frame: documents.part_of(whole(frame), path)) if path else whole
 
@@ -130,7 +132,7 @@ def _call(node: Call, names: Names) -> Run:
     function = FUNCTIONS.get(node.name)
     if function is None:
         hint = _hint(node.name, list(FUNCTIONS))
-        raise ContextError(f"there is no function {node.name}(){hint}")
+        raise FunctionError(f"there is no function {node.name}(){hint}")
     kinds = function.kinds(node.name, len(node.arguments))
     arguments = [
         _argument(argument, kind, names)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from lxml import etree
 
 from espha.languages.functional.catalog import Function
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.values import MAX_TEXT, bounded, settled, text
 from espha.model.problems import ModelError
 from espha.model.xml import parse
@@ -30,7 +30,7 @@ def json_path(path: str) -> Path:
     """Read `a.b[0]['c d']`, which may begin with `$`; empty is the whole document.
 
     Raises:
-        ContextError: it is written in another way.
+        FunctionError: it is written in another way.
     """
     rest = path.strip().removeprefix("$").strip()
     if rest in {"", "."}:
@@ -40,7 +40,7 @@ def json_path(path: str) -> Path:
     while place < len(rest):
         match = _STEP.match(rest, place)
         if match is None:
-            raise ContextError(f"{path[:60]!r} is not a path into JSON; write a.b[0].c")
+            raise FunctionError(f"{path[:60]!r} is not a path into JSON; write a.b[0].c")
         kind = match.lastgroup or ""
         steps.append(int(match[kind]) if kind == "place" else match[kind].strip())
         place = match.end()
@@ -106,7 +106,7 @@ def at_path(value: Any, path: Path) -> Any:
 def _json(source: Any, path: str = "") -> Any:
     try:
         return at_path(read_json(source), json_path(path))
-    except ContextError:
+    except FunctionError:
         return None
 
 
@@ -127,12 +127,12 @@ def compiled_xpath(path: str, names: tuple[tuple[str, str], ...] = ()) -> etree.
     """Return the compiled XPath, for a document with these prefixes and their namespaces.
 
     Raises:
-        ContextError: it is none.
+        FunctionError: it is none.
     """
     try:
         return etree.XPath(path, namespaces=dict(names), regexp=False, smart_strings=False)
     except (etree.XPathError, ValueError) as error:
-        raise ContextError(f"{path[:60]!r} is not an XPath ({error})") from None
+        raise FunctionError(f"{path[:60]!r} is not an XPath ({error})") from None
 
 
 def read_xml(source: Any) -> Any:
@@ -155,7 +155,7 @@ def select(source: Any, path: str) -> list[Any]:
     names = tuple(sorted((prefix, uri) for prefix, uri in element.nsmap.items() if prefix))
     try:
         found = compiled_xpath(path, names)(element)
-    except (etree.XPathError, ValueError):  # ContextError is a ValueError
+    except (etree.XPathError, ValueError):  # FunctionError is a ValueError
         return []
     return found if isinstance(found, list) else [found]
 

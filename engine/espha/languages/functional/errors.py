@@ -1,5 +1,5 @@
 """What is wrong with a text of the function language."""
 
 
-class ContextError(ValueError):
+class FunctionError(ValueError):
     """A function, property or expression cannot be run; the message says why and what to do."""

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from lxml import etree
 
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.parse import Literal, parse
 from espha.languages.functional.scope import Scope, Step, StepKind, used_names
 from espha.model.problems import Findings
@@ -114,7 +114,7 @@ def _step(
     name = name_of(element, findings)
     try:
         canonical = _canonical(text_of(element), kind)
-    except ContextError as error:
+    except FunctionError as error:
         findings.refuse(element, str(error))
         return None
     return None if name is None else Step(kind, name, canonical, outer, inner)
@@ -124,7 +124,7 @@ def _canonical(text: str, kind: StepKind) -> str:
     """Return the function of a step; a property can also be a plain text, such as `GOOG,IBM`."""
     try:
         return str(parse(text))
-    except ContextError:
+    except FunctionError:
         if kind == "function" or not text or _MARKS.search(text):
             raise
         return str(Literal(text))
@@ -141,7 +141,7 @@ def _in_order(
         try:
             scope.add(step)
             steps.append(step)
-        except ContextError as error:
+        except FunctionError as error:
             findings.refuse(element, str(error))
 
     def add_ready(coming: set[str]) -> None:

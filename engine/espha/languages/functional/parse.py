@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.model.literals import INT64, NUMBER, whole_from
 
 MAX_LENGTH: Final = 10_000
@@ -92,10 +92,10 @@ def parse(text: str) -> Node:
     """Return the tree of one function; `str(tree)` is its canonical text.
 
     Raises:
-        ContextError: too long, too deep, or not of the language.
+        FunctionError: too long, too deep, or not of the language.
     """
     if len(text) > MAX_LENGTH:
-        raise ContextError(f"{len(text)} characters; at most {MAX_LENGTH} are read")
+        raise FunctionError(f"{len(text)} characters; at most {MAX_LENGTH} are read")
     parser = _Parser(_tokens(text))
     node = parser.node(0)
     parser.end()
@@ -116,7 +116,7 @@ def _tokens(text: str) -> list[_Token]:
         match = _TOKEN.match(text, place)
         if match is None:
             shown = text[place:].strip()[:20]
-            raise ContextError(f"column {place + 1}: {shown!r} is not understood")
+            raise FunctionError(f"column {place + 1}: {shown!r} is not understood")
         kind = match.lastgroup or ""
         result.append(_Token(kind, match[kind], match.start(kind) + 1))
         place = match.end()
@@ -143,7 +143,7 @@ class _Parser:
     def node(self, depth: int) -> Node:
         """Read one node, and what is nested in it."""
         if depth > MAX_DEPTH:
-            raise ContextError(f"calls are nested more than {MAX_DEPTH} deep")
+            raise FunctionError(f"calls are nested more than {MAX_DEPTH} deep")
         token = self._take()
         if token.kind == "field":
             return FieldName(token.text[1:])
@@ -163,7 +163,7 @@ class _Parser:
             return Call(token.text, self._arguments(depth))
         if token.text in _WORDS:
             return Literal(_WORDS[token.text])
-        raise ContextError(
+        raise FunctionError(
             f"column {token.column}: {token.text!r} is neither a call nor a text; "
             f"write {token.text}(), ${token.text} or '{token.text}'"
         )
@@ -192,7 +192,7 @@ def _unquoted(token: _Token) -> str:
     value = token.text[1:-1].replace("\\" + quote, quote)
     if '"' in value and "\\'" in value:
         # No way of writing it: its backslash would belong to the quote.
-        raise ContextError(
+        raise FunctionError(
             f"column {token.column}: a text with both kinds of quotes and a backslash before a "
             "quote; put it into an <expression>"
         )
@@ -206,10 +206,10 @@ def _number(token: _Token) -> int | float:
         return whole
     number = float(text)
     if not math.isfinite(number):
-        raise ContextError(f"column {token.column}: the number {text[:30]} is too large")
+        raise FunctionError(f"column {token.column}: the number {text[:30]} is too large")
     return number
 
 
-def _unexpected(token: _Token, wanted: str) -> ContextError:
+def _unexpected(token: _Token, wanted: str) -> FunctionError:
     where = f"column {token.column}: " if token.column else ""
-    return ContextError(f"{where}{token.text[:40]} stands where {wanted} should")
+    return FunctionError(f"{where}{token.text[:40]} stands where {wanted} should")

@@ -7,7 +7,7 @@ used matches nothing; to replace by it gives null.
 import re
 from itertools import islice
 
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.values import bounded
 from espha.languages.regex import Regex, RegexError, Spans, compiled, usable
 
@@ -18,12 +18,12 @@ def checked(pattern: str) -> Regex:
     """Return the compiled pattern.
 
     Raises:
-        ContextError: it cannot be used.
+        FunctionError: it cannot be used.
     """
     try:
         return compiled(pattern)
     except RegexError as error:
-        raise ContextError(str(error)) from None
+        raise FunctionError(str(error)) from None
 
 
 def find(pattern: str, subject: str, group: int = 0) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 from espha.languages.functional.catalog import Run
 from espha.languages.functional.compile import Names, compile_node
 from espha.languages.functional.documents import as_list, as_map, read_json, read_xml
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.frame import Frame
 from espha.languages.functional.parse import Call, FieldName, Node, PropertyName, parse
 from espha.languages.functional.values import text
@@ -70,10 +70,10 @@ class Scope:
         """Add a function or property.
 
         Raises:
-            ContextError: it cannot be run here.
+            FunctionError: it cannot be run here.
         """
         if self.size >= MAX_STEPS:
-            raise ContextError(f"more than {MAX_STEPS} functions and properties")
+            raise FunctionError(f"more than {MAX_STEPS} functions and properties")
         run = _made(step, compile_node(parse(step.text), self.names))
         places = self.names.results if step.kind == "function" else self.names.properties
         # A name that is used again is a new value: what stands before keeps the old one.
@@ -85,7 +85,7 @@ class Scope:
         """Return a function that sees everything of this scope.
 
         Raises:
-            ContextError: it cannot be run here.
+            FunctionError: it cannot be run here.
         """
         return compile_node(parse(function), self.names)
 

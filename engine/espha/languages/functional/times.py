@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from espha.languages.functional.catalog import Function
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.frame import Frame
 from espha.languages.functional.values import seconds_of
 from espha.model.literals import SECOND, moment_at, ticks_since_epoch
@@ -34,7 +34,7 @@ def checked_format(format_: str) -> str:
     """Return the format with its short forms written out.
 
     Raises:
-        ContextError: it depends on the machine (its language or its zone), or is too long.
+        FunctionError: it depends on the machine (its language or its zone), or is too long.
     """
 
     def known(match: re.Match[str]) -> str:
@@ -44,10 +44,10 @@ def checked_format(format_: str) -> str:
         if letter in _KNOWN and letter:
             return match[0]
         there = " ".join(f"%{each}" for each in sorted(_KNOWN | set(_SHORT)))
-        raise ContextError(f"{match[0]!r} in the time format is not one of: {there}")
+        raise FunctionError(f"{match[0]!r} in the time format is not one of: {there}")
 
     if len(format_) > MAX_FORMAT:
-        raise ContextError(f"a time format has more than {MAX_FORMAT} characters")
+        raise FunctionError(f"a time format has more than {MAX_FORMAT} characters")
     return _DIRECTIVE.sub(known, format_)
 
 
@@ -59,7 +59,7 @@ def _parse(value: str, format_: str | None = None) -> int | None:
     try:
         moment = datetime.strptime(value.strip(), checked_format(format_))
         return ticks_since_epoch(moment, SECOND)
-    except (ValueError, OverflowError, re.error):  # ContextError is a ValueError
+    except (ValueError, OverflowError, re.error):  # FunctionError is a ValueError
         return None
 
 

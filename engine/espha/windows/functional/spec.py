@@ -7,7 +7,7 @@ from lxml import etree
 
 from espha.languages.functional.compile import Names
 from espha.languages.functional.documents import compiled_xpath, json_path
-from espha.languages.functional.errors import ContextError
+from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.from_xml import Context, constant_text, name_of, read_context
 from espha.languages.functional.parse import parse
 from espha.languages.functional.regexes import checked
@@ -141,7 +141,7 @@ def _find(
     found = "" if child is None else constant_text(child, scope)
     try:
         check(found)
-    except ContextError as error:
+    except FunctionError as error:
         reading.findings.refuse(element if child is None else child, str(error))
         return None
     return found
@@ -153,7 +153,7 @@ def _function(element: etree._Element | None, scope: Scope, reading: Reading) ->
     try:
         scope.compiled(text_of(element))
         return str(parse(text_of(element)))
-    except ContextError as error:
+    except FunctionError as error:
         reading.findings.refuse(element, str(error))
         return ""
 

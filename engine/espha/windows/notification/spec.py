@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from espha.languages.functional import ContextError, Scope
+from espha.languages.functional import FunctionError, Scope
 from espha.languages.functional.from_xml import Context, read_context
 from espha.languages.functional.parse import parse
 from espha.model.project import Field, Part, Window
@@ -193,7 +193,7 @@ class _Reader:
         try:
             self._scope.compiled(text_of(element))
             return str(parse(text_of(element)))
-        except ContextError as error:
+        except FunctionError as error:
             self._findings.refuse(element, str(error))
             return None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from espha.languages.functional import FUNCTIONS, ContextError, Frame, Scope, Step
+from espha.languages.functional import FUNCTIONS, Frame, FunctionError, Scope, Step
 from espha.model.events import BadRecord
 
 ROOT = Path(__file__).parents[4]
@@ -425,7 +425,7 @@ def test_an_expression_is_a_constant_text() -> None:
     ],
 )
 def test_refused_before_any_event_comes(text: str, reason: str) -> None:
-    with pytest.raises(ContextError) as caught:
+    with pytest.raises(FunctionError) as caught:
         run(text)
     assert reason in str(caught.value)
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from espha.languages.functional import FUNCTIONS, ContextError, Frame, Scope, field_maker
+from espha.languages.functional import FUNCTIONS, Frame, FunctionError, Scope, field_maker
 from espha.languages.functional.parse import Call, FieldName, Literal, Node, PropertyName, parse
 from espha.model.events import BadRecord
 from espha.model.types import TYPES, checker
@@ -49,7 +49,7 @@ def test_the_canonical_text_of_a_tree_is_read_as_the_same_tree(tree: Node) -> No
 def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
     try:
         tree = parse(text)
-    except ContextError as error:
+    except FunctionError as error:
         assert str(error)
     else:
         assert str(parse(str(tree))) == str(tree)
@@ -81,7 +81,7 @@ def test_every_function_gives_a_value_of_every_type_for_any_values(
     text = f"{name}({','.join(f'${field}' for field in fields)})"
     try:
         run = scope.compiled(text)
-    except ContextError as error:
+    except FunctionError as error:
         assert "takes" in str(error)
         return
     frame = Frame(0)
