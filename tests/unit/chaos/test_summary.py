@@ -7,7 +7,9 @@ from random import Random
 from typing import Any
 
 import pytest
+import typer
 
+from chaos import __main__ as command
 from chaos import report, summary
 from chaos.campaign import Outcome, Plan
 from chaos.report import Source
@@ -88,3 +90,28 @@ def test_the_committed_summary_is_small_and_its_table_is_fresh() -> None:
     assert (folder / "results.md").read_text() == report.markdown(kept)
     texts = [path for path in folder.iterdir() if path.suffix != ".png"]
     assert sum(path.stat().st_size for path in texts) < 100_000
+
+
+def test_a_campaign_writes_raw_data_and_adds_to_the_summary(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Twice with --docs: the raw report is the last campaign's, the summary is of both."""
+    strike = Strike("engine", "any", "engine-0", "", 0, 10, 5, 20, 1, 0, 100.0, 300, 80)
+    outcome = Outcome([strike], Verdict(rows_out=100))
+    monkeypatch.setattr(command, "DOCS", tmp_path / "docs")
+    monkeypatch.setattr(command, "_outcomes", lambda plan: [outcome])
+    monkeypatch.setattr("sys.argv", ["chaos", "--docs"])
+    raw = tmp_path / "out" / "chaos.json"
+    for _ in range(2):
+        with pytest.raises(typer.Exit) as ended:
+            command.main(
+                faults="engine", count=1, rate=200, model="ha", seed=1, leg=50, soak=0, warm_up=0,
+                output=raw, merge=False, fill=False, docs=True, show=False,
+            )  # fmt: skip
+        assert ended.value.exit_code == 0
+    assert len(report.load(raw)) == 1
+    kept = summary.load(tmp_path / "docs" / "summary.json")
+    assert (kept.counts(), kept.trials[0].trials) == ({"engine": 2}, 2)
+    assert (tmp_path / "docs" / "results.md").read_text() == report.markdown(kept)
+    assert {path.name for path in raw.parent.iterdir()} == {"chaos.json"}
+    assert (tmp_path / "docs" / "results.png").stat().st_size > 0
