@@ -80,19 +80,3 @@ def _end(control: Control, reason: EndReason, message: str) -> None:
 def problem_of(name: str, error: OSError) -> str:
     """Say what is wrong with a file, and that nothing is lost."""
     return f"{name}: {error.strerror}; trying again, nothing is lost"
-
-
-class Pauses:
-    """Growing pauses between tries, in seconds: 0.1, 0.2, 0.4 … 30."""
-
-    def __init__(self) -> None:
-        self._next = 0.1
-
-    def next(self) -> float:
-        """Return the next pause."""
-        pause, self._next = self._next, min(self._next * 2, 30.0)
-        return pause
-
-    def reset(self) -> None:
-        """Start again with the shortest: something worked."""
-        self._next = 0.1

@@ -7,8 +7,9 @@ from typing import Protocol
 import structlog
 from confluent_kafka import Consumer, Message
 
-from espha.adapters.common import Pauses, problem_of
+from espha.adapters.common import problem_of
 from espha.adapters.config import Job
+from espha.backoff import Backoff
 from espha.kafka.reader import Offsets, check, open_reader
 from espha.protocol.states import EngineState
 from espha.protocol.status import OutputProgress
@@ -67,7 +68,7 @@ class _Copier:
 
     def __init__(self, job: Job, name: str) -> None:
         self._job, self._name, self._control = job, name, job.control
-        self._pause, self._pauses = threading.Event(), Pauses()
+        self._pause, self._backoff = threading.Event(), Backoff()
         self._rows = 0
 
     def run(self, open_target: OpenTarget) -> None:
@@ -111,7 +112,7 @@ class _Copier:
             except OSError as error:
                 self._trouble(problem_of(self._name, error))
             else:
-                self._pauses.reset()
+                self._backoff.reset()
                 return
 
     def _take(self, consumer: Consumer) -> list[Message]:
@@ -126,7 +127,7 @@ class _Copier:
         _LOG.error(message)
         progress = OutputProgress(rows=self._rows)
         self._control.report(EngineState.ACTIVE, False, progress, message=message)
-        self._pause.wait(self._pauses.next())
+        self._pause.wait(self._backoff.next())
 
     def _report(self, target: Target) -> None:
         self._control.report(EngineState.ACTIVE, True, target.progress(self._rows))

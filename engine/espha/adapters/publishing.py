@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import structlog
 
-from espha.adapters.common import Pauses, problem_of
+from espha.adapters.common import problem_of
 from espha.adapters.config import ConfigError, Job
+from espha.backoff import Backoff
 from espha.kafka.reader import Offsets, records_backwards
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import SOURCE_HEADER
@@ -116,16 +117,16 @@ class _Publisher:
         self._told = ""
 
     def run(self) -> None:
-        pause, pauses = threading.Event(), Pauses()
+        pause, backoff = threading.Event(), Backoff()
         self._report(self._source.position)
         while True:
             try:
                 found = self._source.poll()
             except OSError as error:
                 self._trouble(problem_of(self._source.name, error))
-                pause.wait(pauses.next())
+                pause.wait(backoff.next())
                 continue
-            pauses.reset()
+            backoff.reset()
             if found:
                 self._writer.commit(self._record(value, position) for value, position in found)
                 self._rows += len(found)

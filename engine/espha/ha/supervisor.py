@@ -19,6 +19,7 @@ from pathlib import Path
 
 import structlog
 
+from espha.backoff import Backoff
 from espha.ha.child import Child, reap_orphans
 from espha.ha.election import Membership
 from espha.ha.failure_detector import FailureDetector
@@ -100,16 +101,15 @@ class Supervisor:
             self._kafka = KafkaProbe(
                 self._settings.bootstrap, self._settings.failure_timeout_ms, _TICK_S
             )
-        pause = _FIRST_PAUSE_S
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._stop.is_set():
             self._live()
             if self._in_sync_since is None and self._code < 0:
                 self._spawner.distrust()
             elif self._in_sync_since and time.monotonic() - self._in_sync_since > _HEALTHY_AFTER_S:
-                pause = _FIRST_PAUSE_S
-            if self._stop.wait(pause):
+                backoff.reset()
+            if self._stop.wait(backoff.next()):
                 break
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
             self._restarts += 1
         if self._kafka:
             self._kafka.stop()
