@@ -13,7 +13,8 @@ from kazoo.client import TransactionRequest
 from kazoo.exceptions import ConnectionLoss
 
 from espha.ha.election import Membership
-from espha.ha.heartbeat import MemberInfo, close_session
+from espha.ha.heartbeat import close_session
+from espha.protocol.member import MemberInfo
 from support.servers import ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -48,7 +49,7 @@ def lose_connection(member: Membership) -> None:
 def be_closed(member: Membership, servers: str) -> None:
     """Have the session closed as a follower does it, and wait for the znode of the next one."""
     known, (session, password) = {member.znode, None}, member._session()
-    close_session(servers, MemberInfo("a", "", session, password.hex()), 2)
+    close_session(servers, MemberInfo(name="a", session=session, password=password.hex()), 2)
     wait_until(lambda: member.znode not in known, LIMIT_S, "it has a new znode")
 
 

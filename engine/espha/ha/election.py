@@ -1,7 +1,6 @@
 """Election by ephemeral sequential znodes: each watches only the znode before its own."""
 
 import contextlib
-import json
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,9 +9,11 @@ import structlog
 from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
+from pydantic import ValidationError
 
 from espha.ha import zookeeper
-from espha.ha.heartbeat import HeartbeatMonitor, MemberInfo, close_session
+from espha.ha.heartbeat import HeartbeatMonitor, close_session
+from espha.protocol.member import MemberInfo
 
 ZNODE_PREFIX = "server-n_"
 NEXT = "next"
@@ -175,8 +176,8 @@ class Membership:
             self._watched = None
         if before is None or self._watched:
             return
-        with contextlib.suppress(NoNodeError, ValueError, TypeError):
-            found = MemberInfo(**json.loads(self._client.get(before)[0]))
+        with contextlib.suppress(NoNodeError, ValidationError):
+            found = MemberInfo.model_validate_json(self._client.get(before)[0])
             if found.address:
                 monitor = HeartbeatMonitor(
                     found.address,
@@ -244,8 +245,9 @@ class Membership:
 
     def _member_info(self) -> bytes:
         session, password = self._session()
-        found = MemberInfo(self._name, self._address, session, password.hex())
-        return json.dumps(found._asdict()).encode()
+        return MemberInfo(
+            name=self._name, address=self._address, session=session, password=password.hex()
+        ).encode()
 
     def _changed(self, _event: Any) -> None:
         self._wake.set()
@@ -282,8 +284,9 @@ class Membership:
     def _names(self, queue: list[str]) -> list[str]:
         names = []
         for child in queue:
-            with contextlib.suppress(NoNodeError):
-                names.append(str(json.loads(self._client.get(f"{self._root}/{child}")[0])["name"]))
+            with contextlib.suppress(NoNodeError, ValidationError):
+                data, _ = self._client.get(f"{self._root}/{child}")
+                names.append(MemberInfo.model_validate_json(data).name)
         return names
 
 

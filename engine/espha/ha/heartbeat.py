@@ -12,13 +12,13 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
 
 import structlog
 from kazoo.handlers.threading import KazooTimeoutError
 
 from espha.ha import zookeeper
 from espha.ha.failure_detector import FailureDetector
+from espha.protocol.member import MemberInfo
 
 _CONNECT_S = 0.25
 _ATTEMPTS = 2
@@ -26,22 +26,6 @@ _AGAIN_S = 1.0
 _BEAT_S = 0.1
 _CLOSE_S = 2.0
 _LOG = structlog.get_logger()
-
-
-class MemberInfo(NamedTuple):
-    """What a znode says of its supervisor.
-
-    Attributes:
-        name: the engine's name.
-        address: where its heartbeat server listens, "host:port"; empty: nowhere.
-        session: ZooKeeper's session id, as a number.
-        password: the session's password, as hex digits.
-    """
-
-    name: str
-    address: str = ""
-    session: int = 0
-    password: str = ""
 
 
 class HeartbeatServer:
