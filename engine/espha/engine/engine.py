@@ -348,8 +348,8 @@ class Engine:
             model=self._label,
             model_digest=self._model,
             replayed=self._replayed,
-            **dict(at.counts),
-            **dict(self._scheduler.facts()),
+            **vars(at.counts),  # dict() of a model costs several times as much
+            **vars(self._scheduler.facts()),
         )
         self._control.report(state, self._in_sync, progress)
 
