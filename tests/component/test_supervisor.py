@@ -19,14 +19,20 @@ pytestmark = pytest.mark.component
 CHILD = """
 import threading
 from espha.protocol.child_side import Control
+from espha.protocol.states import EngineState
+from espha.protocol.status import EngineProgress
 pause = threading.Event()
+def report(state):
+    control.report(state, True, EngineProgress(
+        sequence=0, epoch=epoch, active="", model="", model_digest="", replayed=0
+    ))
 control, epoch = Control(), 0
 while True:
-    control.report("standby", True, epoch=epoch)
+    report(EngineState.STANDBY)
     while not control.wait_active(1.0):
         pass
     epoch += 1
-    control.report("active", True, epoch=epoch)
+    report(EngineState.ACTIVE)
     while control.role == "active":
         pause.wait(0.01)
 """
