@@ -40,16 +40,16 @@ class Membership:
         on_elected: Callable[[], None],
         *,
         address: str = "",
-        silent_ms: int = 500,
+        failure_timeout_ms: int = 500,
     ) -> None:
         """Open the session; `address` is where this supervisor's heartbeat server listens.
 
-        A predecessor whose heartbeat server says nothing for `silent_ms` counts as dead.
+        A predecessor whose heartbeat server says nothing for `failure_timeout_ms` counts as dead.
         """
         self._servers = servers
         self._root = root.rstrip("/")
         self._prefix = f"{self._root}/{ZNODE_PREFIX}"
-        self._name, self._address, self._silent_ms = name, address, silent_ms
+        self._name, self._address, self._failure_timeout_ms = name, address, failure_timeout_ms
         self._watched: tuple[str, HeartbeatMonitor] | None = None
         self._on_elected = on_elected
         self._session_s = session_ms / 1000
@@ -182,7 +182,7 @@ class Membership:
                 monitor = HeartbeatMonitor(
                     found.address,
                     lambda: close_session(self._servers, found, self._session_s),
-                    self._silent_ms,
+                    self._failure_timeout_ms,
                 )
                 self._watched = (before, monitor)
 

@@ -73,10 +73,12 @@ class HeartbeatMonitor:
     looked for again and again; it is only gone when its machine says that nobody listens there.
     """
 
-    def __init__(self, address: str, on_end: Callable[[], None], silent_ms: int = 500) -> None:
-        """Watch the server at `address`; one that says nothing for `silent_ms` is gone."""
+    def __init__(
+        self, address: str, on_end: Callable[[], None], failure_timeout_ms: int = 500
+    ) -> None:
+        """Watch the server at `address`; one that says nothing for `failure_timeout_ms` is gone."""
         self._address, self._on_end = address, on_end
-        self._detector = FailureDetector(silent_ms / 1000, _BEAT_S)
+        self._detector = FailureDetector(failure_timeout_ms / 1000, _BEAT_S)
         self._stopped = threading.Event()
         self._connection: socket.socket | None = None
         self._refused = False

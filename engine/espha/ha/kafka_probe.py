@@ -36,15 +36,15 @@ _QUESTION = struct.pack(">ihhih", 10, 18, 0, 0, -1)
 class KafkaProbe:
     """Asks all brokers, again and again, from threads of its own."""
 
-    def __init__(self, bootstrap: str, silent_ms: int, tick_s: float) -> None:
-        """Call Kafka silent when no broker has answered for `silent_ms`, or what is usual here.
+    def __init__(self, bootstrap: str, failure_timeout_ms: int, tick_s: float) -> None:
+        """Call Kafka unreachable when no broker has answered for too long.
 
         Args:
             bootstrap: brokers, "host:port,…".
-            silent_ms: in ms.
+            failure_timeout_ms: how long that is, in ms; longer where pauses are usual here.
             tick_s: how often `tick` is called.
         """
-        self._silent_s, self._tick_s = silent_ms / 1000, tick_s
+        self._silent_s, self._tick_s = failure_timeout_ms / 1000, tick_s
         self._detector = FailureDetector(self._silent_s, tick_s)
         self._stopped = threading.Event()
         for broker in filter(None, map(str.strip, bootstrap.split(","))):

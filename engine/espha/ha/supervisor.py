@@ -157,7 +157,7 @@ class Supervisor:
                 self._settings.session_ms,
                 self._elected,
                 address=heartbeats.address,
-                silent_ms=self._settings.failure_timeout_ms,
+                failure_timeout_ms=self._settings.failure_timeout_ms,
             )
         try:
             self._child = Child(self._spawner, self._heard, self._exited)

@@ -56,7 +56,7 @@ def test_nobody_there_is_a_death(gone: threading.Event) -> None:
 def test_a_server_that_says_nothing_more_is_a_death(gone: threading.Event) -> None:
     """A frozen process: its connection stays, but nothing comes."""
     with socket.create_server(("127.0.0.1", 0)) as frozen:
-        HeartbeatMonitor(f"127.0.0.1:{frozen.getsockname()[1]}", gone.set, silent_ms=300)
+        HeartbeatMonitor(f"127.0.0.1:{frozen.getsockname()[1]}", gone.set, failure_timeout_ms=300)
         connection, _ = frozen.accept()
         with connection:
             connection.send(b".")
@@ -65,7 +65,7 @@ def test_a_server_that_says_nothing_more_is_a_death(gone: threading.Event) -> No
 
 def test_a_server_that_is_heard_lives(gone: threading.Event) -> None:
     server = HeartbeatServer("127.0.0.1")
-    HeartbeatMonitor(server.address, gone.set, silent_ms=300)
+    HeartbeatMonitor(server.address, gone.set, failure_timeout_ms=300)
     held(server)
     assert not gone.wait(1.0)
     server.close()
