@@ -117,7 +117,7 @@ def engine_home(announce: Announce) -> Path:
         LocalError: a jar is missing, or the archive cannot be made.
     """
     others, own = resolved("engine", announce), _own_jar()
-    parts = [digest(own), *wanted_sums("engine").values(), spark(), sys.executable, check_java()]
+    parts = [digest(own), *wanted_sums("engine").values(), spark(), check_java()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     home = cache.directory() / f"engine-{key}"
     with cache.lock("engine-home"):

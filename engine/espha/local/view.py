@@ -30,7 +30,7 @@ def _headline(look: Look, gap: str) -> str:
     words = [f"{name}: {look.phase}", f"take-overs {max(0, look.epoch() - 1)}"]
     if look.phase == "failed":
         words.append(look.message)
-    return ", ".join(words) + (f", last gap {gap}" if gap else "")
+    return ", ".join(words) + (f", {gap} between commits at the last one" if gap else "")
 
 
 def _engines(look: Look, before: Look | None) -> Table:
