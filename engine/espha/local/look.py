@@ -1,18 +1,15 @@
 """One look at a deployment: what its processes say of themselves."""
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from espha.local.ports import HOST, listens
 from espha.local.state import Folder, Wish
-from espha.protocol.http import STATUS, NoAnswerError, ask
+from espha.protocol.http import NoAnswerError
+from espha.protocol.http import ask_status as ask
 from espha.protocol.states import EngineState
 from espha.protocol.status import EngineProgress, ReplicaStatus
-
-_COMPONENTS = {"sequence": "engine", "line": "input-adapter", "length": "output-adapter"}
-"""What a replica is by a fact that only it has; one that reports its component needs no guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +106,8 @@ def rows_of(status: ReplicaStatus | None) -> int | None:
 def ask_status(port: int) -> ReplicaStatus | None:
     """Return what a supervisor on this machine says; None when it does not answer."""
     try:
-        told = json.loads(ask(f"{HOST}:{port}", STATUS).body)
-        for fact, component in _COMPONENTS.items():
-            if fact in told:
-                told.setdefault("component", component)
-        return ReplicaStatus.model_validate(told)
-    except (NoAnswerError, ValueError):
+        return ask(f"{HOST}:{port}")
+    except NoAnswerError:
         return None
 
 
