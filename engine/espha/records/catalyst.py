@@ -47,6 +47,7 @@ _SHORT = {"MM": "M", "dd": "d", "HH": "H", "mm": "m", "ss": "s", "DDD": "D"}
 # Java's $ also stands before a last line break.
 _DATE = rf"\A(?:{DATE})\z"
 _WHOLE = rf"\A(?:{WHOLE})\z"
+_BASE64 = r"\A(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\z"
 _NUMBER = rf"\A(?:{NUMBER})\z"
 
 
@@ -111,7 +112,8 @@ def read_dates(window: Window, how: Layout, parsed: Column, value: Column) -> Co
     json = how.format == "json"
     missing = None if json else left_out(window, how)
     texts = [_is_text(field, how.date_format, json) for field in window.fields]
-    if missing is None and not any(texts):
+    empty = [json and field.type in {"string", "blob"} for field in window.fields]
+    if missing is None and not any(texts) and not any(empty):
         return parsed
     cells, lost = [], sf.lit(False)
     for place, field in enumerate(window.fields):
@@ -121,6 +123,9 @@ def read_dates(window: Window, how: Layout, parsed: Column, value: Column) -> Co
         elif texts[place]:
             cell = _value(parsed[name], field, how.date_format)
             lost = lost | (parsed[name].isNotNull() & cell.isNull())
+        elif empty[place]:
+            # Text without characters is null, as it is in CSV.
+            cell = sf.when(sf.length(parsed[name]) > 0, parsed[name])
         else:
             cell = parsed[name]
         cells.append(cell.alias(name))
@@ -225,7 +230,8 @@ def _is_text(field: Field, date_format: str, json: bool) -> bool:
 def _value(cell: Column, field: Field, date_format: str) -> Column:
     """Read a value from text as `espha.model.types.parser` does; null if it is none."""
     if field.type == "blob":
-        return sf.try_to_binary(cell, sf.lit("base64"))
+        # Catalyst alone would take base64 that lacks its end.
+        return sf.when(cell.rlike(_BASE64), sf.try_to_binary(cell, sf.lit("base64")))
     if field.type in ARRAYS:
         return _read_array(cell, field)
     if not date_format:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import cache
 from typing import Any
 
@@ -327,14 +328,28 @@ def _ticks(text: str, parse: Callable[[str], Value]) -> str:
 
 
 def _formatter(type_: str, date_format: str, precision: int | None) -> Callable[[Any], str]:
-    if precision is not None:
-        return formatter(type_, date_format, precision)
     if type_ in DOUBLES:
-        return lambda value: "" if value is None else repr(value)
+        if precision is None:
+            return lambda value: "" if value is None else repr(value)
+        return lambda value: "" if value is None else _rounded(value, precision)
     if type_ in ARRAYS:
-        one = _formatter(ARRAYS[type_], "", None)
+        one = _formatter(ARRAYS[type_], "", precision)
         return lambda value: "" if value is None else f"[{';'.join(map(one, value))}]"
     return formatter(type_, date_format)
+
+
+def _rounded(value: float, precision: int) -> str:
+    """Write a double with so many decimals, as Java does: of its shortest digits, half goes up."""
+    # Python rounds the exact value. That makes a difference where it is long, or near a half.
+    half = abs(value) * 10.0**precision % 1.0
+    if abs(value) < _LONG and not 0.499 < half < 0.501:
+        return f"{value:.{precision}f}"
+    with localcontext() as context:
+        context.prec = 400
+        return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP):f}"
+
+
+_LONG = 1e8
 
 
 def quoted(cell: str) -> str:
