@@ -10,3 +10,4 @@ QUOTES_PATTERN: Final = r'[",\n]|\A[\x00-\x20]|[\x00-\x20]\Z'
 """What needs quotes: the comma, a quote, a line break, blanks at an end."""
 
 NEEDS_QUOTES: Final = re.compile(QUOTES_PATTERN)
+MAY_NEED_QUOTES: Final = re.compile(r'[",\x00-\x20]')

@@ -75,28 +75,40 @@ def csv_rows(data: bytes, layout: CsvLayout, *, final: bool) -> Iterator[Row[lis
         layout: how the rows are written.
         final: nobody writes on, so what is at the end counts without a newline.
     """
-    delimiter, nulls = layout.delimiter, layout.strip_nulls
     start, size = 0, len(data)
     while start < size:
         end, lines, reason = _line_end(data, start, final), 1, ""
-        if end and data.find(b'"', start, end) >= 0:
-            end = _quoted_end(data, start, end, delimiter, final)
-            lines = data.count(b"\n", start, end - 1) + 1
         if not end:
             return
-        text = decode(data[start:end]).removesuffix("\n").removesuffix("\r")
-        if nulls:
-            text = text.replace("\0", "")
         try:
-            cells = split(text, delimiter) if text.strip() else []
+            cells = _cells(data[start:end], layout)
         except BadRecord as refusal:
-            cells, reason = [text], refusal.reason
+            # Most rows are one line. What is none on its first line may go on behind it.
+            end = _quoted_end(data, start, end, layout.delimiter, final)
+            if not end:
+                return
+            lines = data.count(b"\n", start, end - 1) + 1
+            cells, reason = _or_refused(data[start:end], layout, refusal.reason)
         yield Row(cells, end - start, lines, reason)
         start = end
 
 
+def _cells(data: bytes, layout: CsvLayout) -> list[str]:
+    text = decode(data).removesuffix("\n").removesuffix("\r")
+    if layout.strip_nulls:
+        text = text.replace("\0", "")
+    return split(text, layout.delimiter) if text.strip() else []
+
+
+def _or_refused(data: bytes, layout: CsvLayout, reason: str) -> tuple[list[str], str]:
+    try:
+        return _cells(data, layout), ""
+    except BadRecord:
+        return [decode(data).removesuffix("\n").removesuffix("\r")], reason
+
+
 def _quoted_end(data: bytes, start: int, line_end: int, delimiter: str, final: bool) -> int:
-    """Return where the row ends whose first line has a quote; 0: its end is not there yet."""
+    """Return where the row ends that is not one on its first line; 0: its end is not there yet."""
     limit = min(start + MAX_RECORD, len(data))
     may_wait = not final and len(data) < start + MAX_RECORD
     whole_row, open_row = _patterns(delimiter)

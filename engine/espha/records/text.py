@@ -11,7 +11,7 @@ from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field, Window
 from espha.model.types import ARRAYS, DOUBLES, checker, formatter, parser
 from espha.records.layout import CsvLayout, Layout, Style
-from espha.records.quotes import BLANKS, NEEDS_QUOTES
+from espha.records.quotes import BLANKS, MAY_NEED_QUOTES, NEEDS_QUOTES
 from espha.windows.source.spec import SourceWindow
 
 _OPCODES = {
@@ -331,19 +331,29 @@ def _formatter(type_: str, date_format: str, precision: int | None) -> Callable[
     if type_ in DOUBLES:
         if precision is None:
             return lambda value: "" if value is None else repr(value)
-        return lambda value: "" if value is None else _rounded(value, precision)
+        return _rounder(precision)
     if type_ in ARRAYS:
         one = _formatter(ARRAYS[type_], "", precision)
         return lambda value: "" if value is None else f"[{';'.join(map(one, value))}]"
     return formatter(type_, date_format)
 
 
-def _rounded(value: float, precision: int) -> str:
-    """Write a double with so many decimals, as Java does: of its shortest digits, half goes up."""
-    # Python rounds the exact value. That makes a difference where it is long, or near a half.
-    half = abs(value) * 10.0**precision % 1.0
-    if abs(value) < _LONG and not 0.499 < half < 0.501:
-        return f"{value:.{precision}f}"
+def _rounder(precision: int) -> Callable[[Any], str]:
+    """Return what writes doubles with so many decimals, as Java: the shortest digits, half up."""
+    layout, scale = f".{precision}f", 10.0**precision
+
+    def write(value: float | None) -> str:
+        if value is None:
+            return ""
+        # Python rounds the exact value. That differs where it is long, or near a half.
+        if -_LONG < value < _LONG and not 0.499 < abs(value) * scale % 1.0 < 0.501:
+            return format(value, layout)
+        return _half_up(value, precision)
+
+    return write
+
+
+def _half_up(value: float, precision: int) -> str:
     with localcontext() as context:
         context.prec = 400
         return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP):f}"
@@ -354,6 +364,7 @@ _LONG = 1e8
 
 def quoted(cell: str) -> str:
     """Put a cell in quotes if it would not read back without them."""
-    if NEEDS_QUOTES.search(cell):
+    # Most cells have none of these, which is soon seen.
+    if MAY_NEED_QUOTES.search(cell) and NEEDS_QUOTES.search(cell):
         return '"' + cell.replace('"', '""') + '"'
     return cell
