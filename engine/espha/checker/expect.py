@@ -105,7 +105,7 @@ def typed(kind: str, text: str) -> str | float | None:
     """Return a cell's value: int, float or str; None for an empty one.
 
     Raises:
-        ValueError: the text is no number of this kind.
+        ValueError: the text is not a number of this kind.
     """
     stripped = text.strip()
     if not stripped:

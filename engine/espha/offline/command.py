@@ -90,7 +90,7 @@ def load(
     """Read a model; None when it is refused, and `say` was told why.
 
     Raises:
-        UsageError: a setting is no setting.
+        UsageError: a setting is not `NAME=VALUE`.
     """
     try:
         tokens = {**home_tokens(model), **read_settings(settings)}
@@ -213,7 +213,7 @@ def _engine(
 ) -> tuple[Engine, str]:
     """Start what runs the model; return it and its name."""
     if options.engine not in {"", "spark", "kernel"}:
-        raise UsageError(f"--engine {options.engine!r}: there are spark and kernel")
+        raise UsageError(f"--engine {options.engine!r} is not one of: spark, kernel")
     if options.engine == "kernel":
         return KernelEngine(project), "the kernel"
     jars = jars_folder()

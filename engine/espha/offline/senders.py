@@ -76,7 +76,7 @@ def post(url: str, message: str, content_type: str, *, key: str) -> None:
         SendError: the address cannot be used, or the answer is not one of success (2xx).
     """
     if not is_web(url):
-        raise SendError(f"{url!r} is no address that starts with http:// or https://")
+        raise SendError(f"{url!r} is not an address that starts with http:// or https://")
     headers = {"Content-Type": content_type, "Idempotency-Key": key}
     request = urllib.request.Request(url, message.encode(), headers, method="POST")  # noqa: S310
     try:

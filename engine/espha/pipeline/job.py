@@ -148,7 +148,7 @@ class BatchJob:
         """Let the worker hold a state that `snapshot` returned for `sequence`.
 
         Raises:
-            NotPlainError: it is no state of this model.
+            NotPlainError: it is not a state of this model.
         """
         for at in range(0, len(body), worker.PART_BYTES):
             part = base64.b64encode(body[at : at + worker.PART_BYTES])

@@ -89,7 +89,7 @@ class _Rows:
         self._events: list[list[tuple[int, Event]]] = [[] for _ in self._schema.names[4:]]
 
     def add(self, row: int, ordinal: int, kind: int, text: str | None = None) -> None:
-        """Add a row that is no output."""
+        """Add a row that is not an output."""
         self._heads.append((row, ordinal, kind, text))
 
     def add_event(self, row: int, ordinal: int, window: int, event: Event) -> None:

@@ -220,7 +220,7 @@ def test_only_success_counts_and_redirects_are_not_followed(
 
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://a/b", "http://", "http://[", ""])
 def test_other_addresses_are_not_used(url: str) -> None:
-    with pytest.raises(SendError, match="is no address"):
+    with pytest.raises(SendError, match="is not an address"):
         post(url, "x", "text/plain", key="k")
 
 
