@@ -22,6 +22,8 @@ BOM = b"\xef\xbb\xbf"
 
 _CHUNK = 1024 * 1024
 _NEWLINE = 10
+_BETWEEN_VALUES = " \t\r\n,[]"
+_AFTER_A_VALUE = _BETWEEN_VALUES + "{"
 
 
 Content_co = TypeVar("Content_co", covariant=True)
@@ -147,7 +149,7 @@ def _patterns(delimiter: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
 def json_rows(data: bytes, *, final: bool) -> Iterator[Row[Cells]]:
     """Yield the objects of `data`, each alone on a line or in (nested) arrays.
 
-    What is not an object is a bad row to the end of its line.
+    Another value is a bad row, and text that is no JSON is one to the end of its line.
 
     Args:
         data: from the beginning of a row.
@@ -157,16 +159,17 @@ def json_rows(data: bytes, *, final: bool) -> Iterator[Row[Cells]]:
     text, place = decode(data), 0
     while place < len(text):
         start = place
-        while place < len(text) and text[place] in " \t\r\n,[]":
+        while place < len(text) and text[place] in _BETWEEN_VALUES:
             place += 1
         if place > start:
             yield Row([], place - start, text.count("\n", start, place))
         if place == len(text):
             return
         content, end = _json_row(decoder, text, place)
+        open_end = end == place or (content is None and end == len(text))
+        if open_end and not final and len(text) - place < MAX_RECORD:
+            return  # perhaps the rest of it is not written yet
         if end == place:
-            if not final and len(text) - place < MAX_RECORD:
-                return  # perhaps the rest of the object is not written yet
             end = text.find("\n", place) + 1 or len(text)
         taken = text[place:end]
         size = len(taken.encode("utf-8", "surrogateescape"))
@@ -180,14 +183,21 @@ def json_rows(data: bytes, *, final: bool) -> Iterator[Row[Cells]]:
 def _json_row(
     decoder: json.JSONDecoder, text: str, place: int
 ) -> tuple[dict[str, Any] | None, int]:
-    """Return the object at `place`, None for another value, and where it ends; there: nothing."""
+    """Return the object at `place`, or None for another value, and where it ends.
+
+    The end of no JSON at all is its place.
+    """
     try:
         value, end = decoder.raw_decode(text, place)
     except (ValueError, RecursionError):
         return None, place
     if end - place > MAX_RECORD:
         return None, place
-    return (value if isinstance(value, dict) else None), end
+    if isinstance(value, dict):
+        return value, end
+    while end < len(text) and text[end] not in _AFTER_A_VALUE:
+        end += 1
+    return None, end
 
 
 class Raw(NamedTuple):

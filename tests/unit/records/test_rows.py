@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from espha.model.events import BadRecord, Event
@@ -96,11 +96,15 @@ def test_a_file_that_grows_is_read_on(tmp_path: Path) -> None:
     file.close()
 
 
-pieces = st.lists(st.sampled_from(['"', ",", "\n", "\r\n", "a", " ", "é", "{", "}", "[", ":", "1"]))
+pieces = st.lists(
+    st.sampled_from(['"', ",", "\n", "\r\n", "a", " ", "é", "{", "}", "[", ":", "1", "e"])
+)
 
 
 @settings(deadline=None)
 @given(pieces.map("".join), st.integers(1, 7), st.sampled_from(["csv", "json"]))
+@example("11", 1, "json")
+@example("1e1", 2, "json")
 def test_pieces_change_nothing(text: str, chunk: int, form: str) -> None:
     layout = Layout(format=form)
     assert read(text.encode(), layout, chunk) == read(text.encode(), layout)
