@@ -164,10 +164,10 @@ def standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def switchover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Ask the active engine to hand over, to the next one or to one by name."""
     pod, standbys = trial.active(), trial.standbys()
-    wished = chance.choice([None, *(each.name for each in standbys)])
+    asked = chance.choice([None, *(each.name for each in standbys)])
 
     def strike() -> Stroke:
-        code = _post(pod, "/switchover", json.dumps({"to": wished}))
+        code = _post(pod, "/switchover", json.dumps({"to": asked}))
         assert code == 202, f"{pod.name} does not hand over: HTTP {code}"
 
         def mend() -> None:
@@ -175,7 +175,7 @@ def switchover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
                 lambda: any(each.is_in("active") for each in standbys), LIMIT_S, "handed over"
             )
 
-        return Stroke(pod.name, mend, f"to {wished or 'the next one'}")
+        return Stroke(pod.name, mend, f"to {asked or 'the next one'}")
 
     return strike
 

@@ -53,13 +53,13 @@ class Place:
 
     def wait(self, condition: Callable[[Look], bool], what: str) -> None:
         """Wait as long as something moves."""
-        wish = self.folder.wish()
+        spec = self.folder.spec()
         wait_until(
-            lambda: condition(look_at(self.folder, wish)),
+            lambda: condition(look_at(self.folder, spec)),
             LIMIT_S,
             what,
             0.3,
-            lambda: look_at(self.folder, wish).states(),
+            lambda: look_at(self.folder, spec).states(),
         )
 
     def _written(self) -> int:
@@ -67,7 +67,7 @@ class Place:
 
     def active(self) -> str:
         """Return the name of the active engine."""
-        (found,) = look_at(self.folder, self.folder.wish()).active()
+        (found,) = look_at(self.folder, self.folder.spec()).active()
         return found
 
 
@@ -99,10 +99,10 @@ def test_a_deployment_from_its_start_to_its_second_life(place: Place) -> None:
 
 def test_what_a_dead_keeper_leaves_is_ended_by_the_next_one(place: Place) -> None:
     place.wait_written()
-    keeper = place.folder.running().keeper
-    assert keeper is not None
-    keeper.signal(signal.SIGKILL)
-    wait_until(lambda: not place.folder.is_held(), LIMIT_S, "the keeper is dead")
+    daemon = place.folder.running().daemon
+    assert daemon is not None
+    daemon.signal(signal.SIGKILL)
+    wait_until(lambda: not place.folder.is_held(), LIMIT_S, "the daemon is dead")
     place.append(50)
     bring_up(UpOptions(folder=place.folder.path))
     place.wait_written()
@@ -115,10 +115,10 @@ def test_two_deployments_do_not_know_each_other(place: Place, tmp_path: Path) ->
         other.append(7)
         other.wait_written()
         place.wait_written()
-        assert not set(sum(place.folder.wish().ports.values(), ())) & set(
-            sum(other.folder.wish().ports.values(), ())
+        assert not set(sum(place.folder.spec().ports.values(), ())) & set(
+            sum(other.folder.spec().ports.values(), ())
         )
     finally:
         down(Folder(tmp_path / "two" / "d"), delete=True)
-    assert look_at(place.folder, place.folder.wish()).ready
+    assert look_at(place.folder, place.folder.spec()).ready
     assert not (tmp_path / "two" / "d").exists()

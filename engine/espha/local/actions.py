@@ -74,15 +74,15 @@ class Progress:
 
 
 def _stay(folder: Folder) -> None:
-    """Stay until Ctrl-C, or until the keeper ends; end everything then."""
-    keeper = folder.running().keeper
+    """Stay until Ctrl-C, or until the daemon ends; end everything then."""
+    daemon = folder.running().daemon
     try:
-        while keeper and keeper.alive:
+        while daemon and daemon.alive:
             time.sleep(_WATCH_S / 4)
     except KeyboardInterrupt:
-        if keeper:
-            keeper.signal(signal.SIGTERM)
-            while keeper.alive:
+        if daemon:
+            daemon.signal(signal.SIGTERM)
+            while daemon.alive:
                 time.sleep(_WATCH_S / 4)
 
 
@@ -93,9 +93,9 @@ def show_status(path: Path, *, watch: bool) -> bool:
         LocalError: there is none.
     """
     folder = Folder(path)
-    wish, console = folder.wish(), Console()
-    gaps = LastGap(folder, wish)
-    look = look_at(folder, wish)
+    spec, console = folder.spec(), Console()
+    gaps = LastGap(folder, spec)
+    look = look_at(folder, spec)
     if look.phase == "down":
         console.print(picture(look, None, ""))
         console.print("it does not run: `espha local up` goes on where it was", highlight=False)
@@ -112,7 +112,7 @@ def show_status(path: Path, *, watch: bool) -> bool:
 
 def _next(folder: Folder) -> Look:
     time.sleep(_WATCH_S)
-    return look_at(folder, folder.wish())
+    return look_at(folder, folder.spec())
 
 
 def log_of(path: Path, name: str) -> Path:
@@ -122,10 +122,10 @@ def log_of(path: Path, name: str) -> Path:
         LocalError: there is no such process, or it has said nothing yet.
     """
     folder = Folder(path)
-    names = ["keeper", *folder.wish().names()]
+    names = ["daemon", *folder.spec().names()]
     if name not in names:
         raise LocalError(f"{name!r} is not one of: {', '.join(names)}")
-    log = folder.path / "keeper.log" if name == "keeper" else folder.logs / f"{name}.log"
+    log = folder.path / "daemon.log" if name == "daemon" else folder.logs / f"{name}.log"
     if not log.exists():
         raise LocalError(f"{name} has not said anything yet")
     return log

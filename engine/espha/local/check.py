@@ -11,26 +11,26 @@ def verify(folder: Folder, sums: tuple[str, ...], *, as_json: bool) -> int:
     Raises:
         LocalError: there is no deployment, or it does not run.
     """
-    wish = checks(folder, sums)
+    spec = checks(folder, sums)
     if not folder.is_held():
         raise LocalError("the deployment does not run: `espha local up` first")
-    return run_verify(wish, as_json)
+    return run_verify(spec, as_json)
 
 
 def checks(folder: Folder, sums: tuple[str, ...], until_idle: float | None = None) -> VerifyOptions:
     """Return what the checker is told; without sums, the order log's digests are what counts."""
-    wish = folder.wish()
-    sums = sums or wish.sums
-    one = bool(sums) and len(wish.inputs) == 1 and len(wish.outputs) == 1
+    spec = folder.spec()
+    sums = sums or spec.sums
+    one = bool(sums) and len(spec.inputs) == 1 and len(spec.outputs) == 1
     return VerifyOptions(
-        bootstrap=wish.bootstrap,
+        bootstrap=spec.bootstrap,
         model=folder.model,
         prefix=PREFIX,
-        deployment=f"local/{wish.name}",
+        deployment=f"local/{spec.name}",
         sums=sums,
-        source_file=wish.inputs[0].file.path if one else None,
-        header_lines=wish.inputs[0].file.header_lines if one else 1,
-        result_file=wish.outputs[0].file.path if one else None,
+        source_file=spec.inputs[0].file.path if one else None,
+        header_lines=spec.inputs[0].file.header_lines if one else 1,
+        result_file=spec.outputs[0].file.path if one else None,
         faults=folder.faults,
         until_idle=until_idle,
         values=bool(sums),

@@ -133,8 +133,8 @@ def switchover(
 
     with _sentences(LocalError):
         place = Folder(folder)
-        wish = place.wish()
-        addresses = [f"{HOST}:{wish.port(name)}" for name in wish.engine_names()]
+        spec = place.spec()
+        addresses = [f"{HOST}:{spec.port(name)}" for name in spec.engine_names()]
         place.note_fault("switchover")
         raise typer.Exit(switch_over(addresses, to, "", wait, partial(typer.echo, err=True)))
 
@@ -158,7 +158,7 @@ def verify(
 
 @app.command()
 def logs(
-    name: Annotated[str, typer.Argument(help="An engine, an adapter, a server, or keeper")],
+    name: Annotated[str, typer.Argument(help="An engine, an adapter, a server, or daemon")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many lines")] = 50,
     folder: FolderOption = _FOLDER,

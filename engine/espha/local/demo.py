@@ -27,9 +27,9 @@ from espha.local.errors import LocalError
 from espha.local.look import Look, look_at
 from espha.local.outcome import complaint, table
 from espha.local.processes import MARK
-from espha.local.state import DATA, Folder, Wish
+from espha.local.state import DATA, Folder, Spec
 from espha.local.up import UpOptions
-from espha.local.waiting import Patience
+from espha.local.waiting import StallDetector
 
 MODEL = Path(__file__).with_name("ha-project.xml")
 SUM = "Record_Counter:20:sum20"
@@ -69,7 +69,7 @@ class _Demo:
         self._folder, self._console, self._began = folder, console, began
         self._data = folder.path / DATA
         self._report = self._data / "report.json"
-        self._wish: Wish
+        self._spec: Spec
 
     def run(self) -> int:
         self._data.mkdir(parents=True)
@@ -83,7 +83,7 @@ class _Demo:
                 sums=[SUM],
             )
         )
-        self._wish = self._folder.wish()
+        self._spec = self._folder.spec()
         with self._started(self._checker()) as checker:
             with self._started(self._producer()):
                 rows = f"{_ENOUGH_ROWS} rows of this machine's memory figures reach the result file"
@@ -98,7 +98,7 @@ class _Demo:
 
     def _kill(self, name: str, what: What, checker: subprocess.Popen[bytes]) -> None:
         """Kill the active engine in one way, and wait until another one leads and all are back."""
-        before = look_at(self._folder, self._wish)
+        before = look_at(self._folder, self._spec)
         active = before.active()[0]
         moment = kill(self._folder, active, what, note=False)
         self._folder.note_fault(name, moment)
@@ -119,22 +119,22 @@ class _Demo:
     ) -> Look:
         self._say(f"{what} …")
         look = Look()
-        patience = Patience(_STILL_S, lambda: look.states())  # noqa: PLW0108 - of the newest
-        while not condition(look := look_at(self._folder, self._wish)):
+        stalled = StallDetector(_STILL_S, lambda: look.states())  # noqa: PLW0108 - of the newest
+        while not condition(look := look_at(self._folder, self._spec)):
             if checker.poll() is not None:
                 raise LocalError(f"the checker has ended too early; its log is {self._log}")
-            if patience.over():
+            if stalled.over():
                 raise LocalError(f"nothing has moved for {_STILL_S:.0f} s: {look.sentence()}")
             time.sleep(_LOOK_S)
         return look
 
     def _checker(self) -> list[str]:
-        wish = checks(self._folder, ())
+        spec = checks(self._folder, ())
         return [
             "verify", "--json", "--follow", "--until-idle", str(_IDLE_S),
-            "--bootstrap", wish.bootstrap, "--model", str(wish.model), "--prefix", wish.prefix,
+            "--bootstrap", spec.bootstrap, "--model", str(spec.model), "--prefix", spec.prefix,
             "--sum-window", SUM, "--faults", str(self._folder.faults),
-            "--input-file", str(wish.source_file), "--output-file", str(wish.result_file),
+            "--input-file", str(spec.source_file), "--output-file", str(spec.result_file),
         ]  # fmt: skip
 
     def _producer(self) -> list[str]:
@@ -150,7 +150,7 @@ class _Demo:
         with self._report.open("ab") as report, self._log.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "espha.cli", *arguments],
-                env={**os.environ, MARK: self._wish.id},
+                env={**os.environ, MARK: self._spec.id},
                 stdin=subprocess.DEVNULL, stdout=report, stderr=log, start_new_session=True,
             )  # fmt: skip
         try:

@@ -11,7 +11,7 @@ from espha.local.replicas import child_of, jvm_of
 from espha.local.state import Folder
 
 What = Literal["engine", "supervisor", "jvm"]
-_KEEPER_S = 60.0
+_DAEMON_S = 60.0
 _LOOK_S = 0.1
 
 
@@ -19,27 +19,27 @@ def down(folder: Folder, *, delete: bool) -> int:
     """End a deployment; its state stays, unless it is to be deleted.
 
     Returns:
-        How many processes had to be ended that no keeper looked after.
+        How many processes had to be ended that no daemon looked after.
 
     Raises:
         LocalError: there is no deployment, or it does not end.
     """
-    wish = folder.wish()
-    keeper = folder.running().keeper
-    if folder.is_held() and keeper is not None:
-        keeper.signal(signal.SIGTERM)
-        deadline = time.monotonic() + _KEEPER_S
-        while keeper.alive and time.monotonic() < deadline:
+    spec = folder.spec()
+    daemon = folder.running().daemon
+    if folder.is_held() and daemon is not None:
+        daemon.signal(signal.SIGTERM)
+        deadline = time.monotonic() + _DAEMON_S
+        while daemon.alive and time.monotonic() < deadline:
             time.sleep(_LOOK_S)
-        keeper.signal(signal.SIGKILL)
-    left = sweep(wish.id, 5.0)
+        daemon.signal(signal.SIGKILL)
+    left = sweep(spec.id, 5.0)
     if delete:
         shutil.rmtree(folder.path)
     return left
 
 
 def kill(folder: Folder, name: str, what: What | None, *, note: bool = True) -> float:
-    """Kill a process with SIGKILL, as a fault would; the keeper starts it again.
+    """Kill a process with SIGKILL, as a fault would; the daemon starts it again.
 
     Args:
         folder: of the deployment.
@@ -53,17 +53,17 @@ def kill(folder: Folder, name: str, what: What | None, *, note: bool = True) -> 
     Raises:
         LocalError: there is nothing of that name, or it does not run.
     """
-    wish = folder.wish()
-    if name not in wish.names():
-        raise LocalError(f"{name!r} is not one of: {', '.join(wish.names())}")
-    if what is not None and name in wish.server_names():
+    spec = folder.spec()
+    if name not in spec.names():
+        raise LocalError(f"{name!r} is not one of: {', '.join(spec.names())}")
+    if what is not None and name in spec.server_names():
         raise LocalError(f"--what is for engines and adapters; {name} is one process")
-    if what == "jvm" and name not in wish.engine_names():
+    if what == "jvm" and name not in spec.engine_names():
         raise LocalError(f"{name} has no JVM")
     started = folder.running().processes.get(name)
     if started is None or not started.identity.alive:
         raise LocalError(f"{name} does not run")
-    victims = _victims(started.identity, name, name in wish.server_names(), what)
+    victims = _victims(started.identity, name, name in spec.server_names(), what)
     moment = time.time()
     for victim in victims:
         victim.signal(signal.SIGKILL)

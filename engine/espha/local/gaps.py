@@ -4,7 +4,7 @@ import json
 
 from espha.connectors.topics import topic_plan
 from espha.kafka.reader import LogError, Offsets, open_reader
-from espha.local.state import PREFIX, Folder, Wish
+from espha.local.state import PREFIX, Folder, Spec
 from espha.reader import read_project
 
 _ANSWER_S = 2.0
@@ -13,10 +13,10 @@ _ANSWER_S = 2.0
 class LastGap:
     """Finds the order record with which the last take-over began, and the one before it."""
 
-    def __init__(self, folder: Folder, wish: Wish) -> None:
+    def __init__(self, folder: Folder, spec: Spec) -> None:
         project = read_project(folder.model.read_bytes(), "model.xml")
         self._topic = topic_plan(project, PREFIX).order_log
-        self._bootstrap = wish.bootstrap
+        self._bootstrap = spec.bootstrap
         self._known: dict[int, str] = {}
 
     def words(self, epoch: int) -> str:

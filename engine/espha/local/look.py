@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from espha.local.ports import HOST, listens
-from espha.local.state import Folder, Wish
+from espha.local.state import Folder, Spec
 from espha.protocol.http import NoAnswerError
 from espha.protocol.http import ask_status as ask
 from espha.protocol.states import EngineState
@@ -18,12 +18,12 @@ class Look:
 
     Attributes:
         moment: monotonic seconds.
-        phase: how far the keeper is; `down` where none lives.
+        phase: how far the daemon is; `down` where none lives.
         message: why it failed.
         statuses: of engines and adapters by name; None where nobody answers.
         servers: whether each server accepts connections, by name.
-        starts: how often the keeper has started each process.
-        wish: what the deployment is made of.
+        starts: how often the daemon has started each process.
+        spec: what the deployment is made of.
     """
 
     moment: float = 0.0
@@ -32,7 +32,7 @@ class Look:
     statuses: dict[str, ReplicaStatus | None] = field(default_factory=dict)
     servers: dict[str, bool] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
-    wish: Wish | None = None
+    spec: Spec | None = None
 
     @property
     def ready(self) -> bool:
@@ -46,12 +46,12 @@ class Look:
 
     def engines(self) -> dict[str, ReplicaStatus | None]:
         """Return what engines say."""
-        names = self.wish.engine_names() if self.wish else []
+        names = self.spec.engine_names() if self.spec else []
         return {name: self.statuses.get(name) for name in names}
 
     def adapters(self) -> dict[str, ReplicaStatus | None]:
         """Return what adapters say."""
-        names = self.wish.adapter_names() if self.wish else []
+        names = self.spec.adapter_names() if self.spec else []
         return {name: self.statuses.get(name) for name in names}
 
     def active(self) -> list[str]:
@@ -61,7 +61,7 @@ class Look:
 
     def rows_written(self) -> int:
         """Return how many rows the output adapters have written since they started."""
-        names = [target.name for target in self.wish.outputs] if self.wish else []
+        names = [target.name for target in self.spec.outputs] if self.spec else []
         return sum(rows_of(self.statuses.get(name)) or 0 for name in names)
 
     def epoch(self) -> int:
@@ -111,15 +111,15 @@ def ask_status(port: int) -> ReplicaStatus | None:
         return None
 
 
-def look_at(folder: Folder, wish: Wish) -> Look:
+def look_at(folder: Folder, spec: Spec) -> Look:
     """Ask everybody."""
     running = folder.running()
     alive = folder.is_held()
-    names = [*wish.engine_names(), *wish.adapter_names()]
+    names = [*spec.engine_names(), *spec.adapter_names()]
     with ThreadPoolExecutor(max_workers=8) as pool:
-        answers = list(pool.map(lambda name: ask_status(wish.port(name)), names))
-        servers = wish.server_names()
-        serving = list(pool.map(lambda name: listens(wish.port(name)), servers))
+        answers = list(pool.map(lambda name: ask_status(spec.port(name)), names))
+        servers = spec.server_names()
+        serving = list(pool.map(lambda name: listens(spec.port(name)), servers))
     return Look(
         moment=time.monotonic(),
         phase=running.phase if alive else "down",
@@ -127,5 +127,5 @@ def look_at(folder: Folder, wish: Wish) -> Look:
         statuses=dict(zip(names, answers, strict=True)),
         servers=dict(zip(servers, serving, strict=True)),
         starts={name: started.starts for name, started in running.processes.items()},
-        wish=wish,
+        spec=spec,
     )

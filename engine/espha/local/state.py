@@ -1,10 +1,10 @@
-"""What a deployment's folder holds: what was wished, and what runs.
+"""What a deployment's folder holds: what was asked for, and what runs.
 
-deployment.json  the wish: options, ports, the mark of its processes; written once
-processes.json   what the keeper has started, and how far it is; written at each change
+deployment.json  what was asked for: options, ports, the mark of its processes; written once
+processes.json   what the daemon has started, and how far it is; written at each change
 model.xml        the model as it is deployed
 faults.txt       what was killed on purpose, and when
-keeper.lock      held as long as a keeper lives
+daemon.lock      held as long as a daemon lives
 """
 
 import errno
@@ -51,7 +51,7 @@ class Output(_Part):
     file: OutputFile
 
 
-class Wish(_Part):
+class Spec(_Part):
     """What a deployment is made of.
 
     Attributes:
@@ -111,7 +111,7 @@ class Wish(_Part):
 
 
 class Started(_Part):
-    """One process that the keeper has started.
+    """One process that the daemon has started.
 
     Attributes:
         identity: the process.
@@ -123,18 +123,18 @@ class Started(_Part):
 
 
 class Running(_Part):
-    """What the keeper has done so far.
+    """What the daemon has done so far.
 
     Attributes:
         phase: how far it is.
         message: why it failed.
-        keeper: the keeper itself.
+        daemon: the daemon itself.
         processes: what it has started, by name.
     """
 
     phase: Phase
     message: str = ""
-    keeper: Identity | None = None
+    daemon: Identity | None = None
     processes: dict[str, Started] = Field(default_factory=dict)
 
 
@@ -146,43 +146,43 @@ class Folder:
         self.model = self.path / "model.xml"
         self.faults = self.path / "faults.txt"
         self.logs = self.path / "logs"
-        self._wish = self.path / "deployment.json"
+        self._spec = self.path / "deployment.json"
         self._running = self.path / "processes.json"
 
     @property
     def exists(self) -> bool:
         """Whether there is a deployment in it."""
-        return self._wish.exists()
+        return self._spec.exists()
 
-    def wish(self) -> Wish:
+    def spec(self) -> Spec:
         """Return what the deployment is made of.
 
         Raises:
             LocalError: there is none, or its file is damaged.
         """
         try:
-            return Wish.model_validate_json(self._wish.read_bytes())
+            return Spec.model_validate_json(self._spec.read_bytes())
         except FileNotFoundError:
             raise LocalError(
                 f"there is no deployment in {self.path}; make one with `espha local up MODEL.xml "
                 "--input WINDOW=FILE --output WINDOW=FILE`, or name its folder with --folder"
             ) from None
         except (OSError, ValidationError) as error:
-            raise LocalError(f"{self._wish} cannot be read: {_short(error)}") from None
+            raise LocalError(f"{self._spec} cannot be read: {_short(error)}") from None
 
-    def write_wish(self, wish: Wish) -> None:
+    def write_spec(self, spec: Spec) -> None:
         """Keep what the deployment is made of."""
-        write_whole(self._wish, wish.model_dump_json(indent=1))
+        write_whole(self._spec, spec.model_dump_json(indent=1))
 
     def running(self) -> Running:
-        """Return what the keeper has done so far; nothing, where it never ran."""
+        """Return what the daemon has done so far; nothing, where it never ran."""
         try:
             return Running.model_validate_json(self._running.read_bytes())
         except (OSError, ValidationError):
             return Running(phase="ending")
 
     def write_running(self, running: Running) -> None:
-        """Keep what the keeper has done so far."""
+        """Keep what the daemon has done so far."""
         write_whole(self._running, running.model_dump_json(indent=1))
 
     def note_fault(self, name: str, moment: float | None = None) -> None:
@@ -192,12 +192,12 @@ class Folder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Be the keeper of this folder, alone.
+        """Be the daemon of this folder, alone.
 
         Raises:
             LocalError: somebody else is.
         """
-        with (self.path / "keeper.lock").open("w") as handle:
+        with (self.path / "daemon.lock").open("w") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -205,9 +205,9 @@ class Folder:
             yield
 
     def is_held(self) -> bool:
-        """Tell whether a keeper lives."""
+        """Tell whether a daemon lives."""
         try:
-            with (self.path / "keeper.lock").open("r") as handle:
+            with (self.path / "daemon.lock").open("r") as handle:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True

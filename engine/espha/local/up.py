@@ -1,4 +1,4 @@
-"""`espha local up`: check the wish, choose ports, start the keeper, wait until all is ready."""
+"""`espha local up`: check the spec, choose ports, start the daemon, wait until all is ready."""
 
 import os
 import shutil
@@ -20,8 +20,8 @@ from espha.local.java import check_java
 from espha.local.look import Look, look_at
 from espha.local.ports import free_ports, is_free
 from espha.local.processes import sweep
-from espha.local.state import DATA, PREFIX, Folder, Input, Output, Wish, sentence
-from espha.local.waiting import Patience
+from espha.local.state import DATA, PREFIX, Folder, Input, Output, Spec, sentence
+from espha.local.waiting import StallDetector
 from espha.model import ModelError, Project
 from espha.offline.command import home_tokens
 from espha.offline.options import InputOption, UsageError, find_window, read_input, read_settings
@@ -68,7 +68,7 @@ def prepare(options: UpOptions, say: Say) -> Folder:
     """Make the folder of a deployment, or get the one that is there ready to go on.
 
     Raises:
-        LocalError: what is wished is not possible; the text says what to change.
+        LocalError: what is asked for is not possible; the text says what to change.
     """
     folder = Folder(options.folder)
     check_packages()
@@ -104,9 +104,9 @@ def check_packages() -> None:
 
 
 def start(folder: Folder) -> None:
-    """Start the keeper, which outlives this process."""
-    command = [sys.executable, "-m", "espha.local.keeper", str(folder.path)]
-    with (folder.path / "keeper.log").open("wb") as log:
+    """Start the daemon, which outlives this process."""
+    command = [sys.executable, "-m", "espha.local.daemon", str(folder.path)]
+    with (folder.path / "daemon.log").open("wb") as log:
         subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
@@ -118,12 +118,12 @@ def wait_ready(folder: Folder, progress: Callable[[Look], None]) -> Look:
     Raises:
         LocalError: it failed, or nothing has moved for long.
     """
-    wish, seen = folder.wish(), Look()
-    patience = Patience(_STILL_S, lambda: (seen.states(), _written(folder)))
-    before = folder.running().keeper
+    spec, seen = folder.spec(), Look()
+    stalled = StallDetector(_STILL_S, lambda: (seen.states(), _written(folder)))
+    before = folder.running().daemon
     while True:
         running = folder.running()
-        seen = look_at(folder, wish)
+        seen = look_at(folder, spec)
         progress(seen)
         if seen.ready:
             return seen
@@ -132,9 +132,9 @@ def wait_ready(folder: Folder, progress: Callable[[Look], None]) -> Look:
         for name, status in seen.statuses.items():
             if status and status.state == EngineState.REFUSED:
                 raise LocalError(f"{name}: {status.message}")
-        if not folder.is_held() and (running.keeper != before or patience.over()):
+        if not folder.is_held() and (running.daemon != before or stalled.over()):
             raise LocalError(_last_words(folder))
-        if patience.over():
+        if stalled.over():
             raise LocalError(
                 f"nothing has moved for {_STILL_S:.0f} s: {seen.sentence()}; the logs are in "
                 f"{folder.logs}, `espha local down` ends everything"
@@ -143,8 +143,8 @@ def wait_ready(folder: Folder, progress: Callable[[Look], None]) -> Look:
 
 
 def _last_words(folder: Folder) -> str:
-    said = (folder.path / "keeper.log").read_text().strip().splitlines()[-1:]
-    return f"the keeper has ended: {' '.join(said) or 'it said nothing'}"
+    said = (folder.path / "daemon.log").read_text().strip().splitlines()[-1:]
+    return f"the daemon has ended: {' '.join(said) or 'it said nothing'}"
 
 
 def _written(folder: Folder) -> int:
@@ -153,7 +153,7 @@ def _written(folder: Folder) -> int:
 
 def _make(folder: Folder, options: UpOptions, say: Say) -> None:
     if options.model is None:
-        folder.wish()  # says that there is none
+        folder.spec()  # says that there is none
         return
     if folder.path.is_dir() and any(entry.name != DATA for entry in folder.path.iterdir()):
         raise LocalError(f"{folder.path} is not empty, and holds no deployment; name another one")
@@ -165,7 +165,7 @@ def _make(folder: Folder, options: UpOptions, say: Say) -> None:
     libraries = jars.engine_home(say)
     folder.logs.mkdir(parents=True)
     folder.model.write_text(text, encoding="utf-8")
-    wish = Wish(
+    spec = Spec(
         name=folder.path.name.lstrip(".") or "espha",
         engines=options.engines,
         brokers=options.brokers,
@@ -175,17 +175,17 @@ def _make(folder: Folder, options: UpOptions, say: Say) -> None:
         ports={},
         sums=tuple(options.sums),
     )
-    folder.write_wish(wish.model_copy(update={"ports": _ports(wish)}))
+    folder.write_spec(spec.model_copy(update={"ports": _ports(spec)}))
 
 
 def _make_ready(folder: Folder, say: Say) -> None:
-    """End what an earlier keeper has left, and give ports anew that others have taken."""
-    wish = folder.wish()
-    sweep(wish.id, 5.0)
+    """End what an earlier daemon has left, and give ports anew that others have taken."""
+    spec = folder.spec()
+    sweep(spec.id, 5.0)
     _check_space(folder.path)
     for profile in ("kafka", "zookeeper"):
         jars.resolved(profile, say)
-    ports = dict(wish.ports)
+    ports = dict(spec.ports)
     taken = {port for group in ports.values() for port in group}
     for name, group in ports.items():
         busy = [port for port in group if not is_free(port)]
@@ -195,11 +195,11 @@ def _make_ready(folder: Folder, say: Say) -> None:
             for old, new in fresh.items():
                 say(f"port {old} of {name} is in use by another program; it gets {new}")
     changes = {"ports": ports, "jars": jars.engine_home(say)}
-    folder.write_wish(wish.model_copy(update=changes))
+    folder.write_spec(spec.model_copy(update=changes))
 
 
-def _ports(wish: Wish) -> dict[str, tuple[int, ...]]:
-    names = wish.names()
+def _ports(spec: Spec) -> dict[str, tuple[int, ...]]:
+    names = spec.names()
     counts = [_SERVER_PORTS.get(name.partition("-")[0], 1) for name in names]
     found = iter(free_ports(sum(counts)))
     return {

@@ -26,7 +26,7 @@ def picture(look: Look, before: Look | None, gap: str) -> RenderableType:
 
 
 def _headline(look: Look, gap: str) -> str:
-    name = look.wish.name if look.wish else ""
+    name = look.spec.name if look.spec else ""
     words = [f"{name}: {look.phase}", f"take-overs {max(0, look.epoch() - 1)}"]
     if look.phase == "failed":
         words.append(look.message)
@@ -103,7 +103,7 @@ def _remark(table: Table, status: ReplicaStatus | None) -> None:
 
 
 def _restarts(look: Look, name: str) -> int:
-    """Count what the supervisor has started again, and what the keeper has."""
+    """Count what the supervisor has started again, and what the daemon has."""
     status = look.statuses.get(name)
     return (status.restarts if status else 0) + max(0, look.starts.get(name, 1) - 1)
 

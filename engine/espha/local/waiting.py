@@ -16,7 +16,7 @@ _LEAST = 0.1
 """How much of a second counts at least: a machine that is busy for ever must not wait for ever."""
 
 
-class Patience:
+class StallDetector:
     """Counts the seconds in which somebody could have made progress."""
 
     def __init__(self, seconds: float, moved: Callable[[], object] | None = None) -> None:
@@ -55,7 +55,7 @@ def wait_until(
 
     Args:
         condition: what is waited for.
-        timeout: seconds, as `Patience` counts them, in which something must have moved.
+        timeout: seconds, as `StallDetector` counts them, in which something must have moved.
         what: the condition in words.
         each_s: pause between two looks.
         moved: returns a fingerprint of progress; without it, only the condition's truth is one.
@@ -63,9 +63,9 @@ def wait_until(
     Raises:
         AssertionError: nothing has moved for so long; the text says what was waited for.
     """
-    patience = Patience(timeout, moved)
+    stalled = StallDetector(timeout, moved)
     while not condition():
-        if patience.over():
+        if stalled.over():
             raise AssertionError(f"nothing has moved for {timeout:.0f} s: {what}")
         time.sleep(each_s)
 

@@ -129,13 +129,13 @@ def _settle(
     near: Mapping[str, list[str]],
 ) -> None:
     """Move the nodes of a row towards their neighbours; the order and the gaps stay."""
-    wish = {
+    wanted = {
         name: sum(x[other] for other in near[name]) / len(near[name]) if near.get(name) else x[name]
         for name in row
     }
     placed: list[str] = []
     for name in row:
-        x[name] = wish[name]
+        x[name] = wanted[name]
         placed.append(name)
         # Push what stands too near to the left, half of the way each.
         for right, left in zip(reversed(placed), list(reversed(placed))[1:], strict=False):

@@ -149,7 +149,7 @@ def test_the_active_one_is_found_among_the_peers_and_asked(monkeypatch: pytest.M
     assert played.asked == [("a", None, "secret")]
 
 
-def test_another_one_than_wished_for_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_one_than_asked_for_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Supervisors(
         a=[status("a", EngineState.ACTIVE, 3, "a"), status("a", EngineState.STANDBY, 4, "b")]
     )

@@ -10,7 +10,7 @@ from espha.local import java, up
 from espha.local.demo import MODEL
 from espha.local.errors import LocalError
 from espha.local.jars import PROFILES, check_sums, copy_dependencies, wanted_sums
-from espha.local.state import Folder, Wish, sentence
+from espha.local.state import Folder, Spec, sentence
 from espha.local.up import UpOptions, prepare
 
 INPUT = "memory={}/memory.csv,header,noopcode,noautogenfield"
@@ -52,7 +52,7 @@ def options(folder: Path, **changes: object) -> UpOptions:
     ],
     ids=lambda one: str(one)[:40],
 )
-def test_a_wish_that_cannot_be_is_named(
+def test_a_spec_that_cannot_be_is_named(
     tmp_path: Path, changes: dict[str, object], words: list[str]
 ) -> None:
     said = refusal(options(tmp_path, **changes))
@@ -129,11 +129,11 @@ def test_a_jar_with_another_content_is_named(tmp_path: Path) -> None:
         check_sums("engine", tmp_path)
 
 
-def test_a_wish_survives_in_its_folder(tmp_path: Path) -> None:
-    wish = Wish(
+def test_a_spec_survives_in_its_folder(tmp_path: Path) -> None:
+    spec = Spec(
         name="d", engines=2, brokers=1, jars=tmp_path, inputs=(), outputs=(),
         ports={"kafka-0": (1, 2), "zookeeper-0": (3, 4, 5)},
     )  # fmt: skip
-    Folder(tmp_path).write_wish(wish)
-    assert Folder(tmp_path).wish() == wish
-    assert (wish.bootstrap, wish.ports_of("zookeeper")) == ("127.0.0.1:1", [3, 4, 5])
+    Folder(tmp_path).write_spec(spec)
+    assert Folder(tmp_path).spec() == spec
+    assert (spec.bootstrap, spec.ports_of("zookeeper")) == ("127.0.0.1:1", [3, 4, 5])

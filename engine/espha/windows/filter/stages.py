@@ -80,7 +80,7 @@ class Filter:
         """Return what is left of the unit."""
         event = unit[0]
         if self._stateful and event.opcode != "I":
-            return ((self._wish(event, at),),)
+            return ((self._index_change(event, at),),)
         if len(unit) == 1:
             return (unit,) if self._predicate.passes(unit, at)[0] else ()
         passes, passed = self._predicate.passes(unit, at)
@@ -90,7 +90,7 @@ class Filter:
             return ((event._replace(opcode="I"),),)
         return ((unit[1],),) if passed else ()
 
-    def _wish(self, event: Event, at: Moment) -> Event:
+    def _index_change(self, event: Event, at: Moment) -> Event:
         """Say what should be in the index, whatever is there now."""
         if event.opcode in {"D", "SD"} or not self._predicate.passes((event,), at)[0]:
             return event._replace(opcode="SD")

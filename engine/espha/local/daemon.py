@@ -1,4 +1,4 @@
-"""The keeper: starts a deployment's processes, and starts again what dies, as a kubelet does.
+"""The daemon: starts a deployment's processes, and starts again what dies, as a kubelet does.
 
 1. ZooKeeper and Kafka are started; Kafka's volumes are formatted when they are new.
 2. When they serve, missing topics are made.
@@ -6,7 +6,7 @@
 4. Whatever ends is started again, after a pause that grows.
 5. On SIGTERM everything ends: supervisors first, so that nobody waits for servers that are gone.
 
-`python -m espha.local.keeper FOLDER`; `espha local up` starts it.
+`python -m espha.local.daemon FOLDER`; `espha local up` starts it.
 """
 
 import os
@@ -33,11 +33,11 @@ from espha.local.state import (
     Output,
     Phase,
     Running,
+    Spec,
     Started,
-    Wish,
     sentence,
 )
-from espha.local.waiting import Patience
+from espha.local.waiting import StallDetector
 from espha.reader import read_project
 
 _LOOK_S = 0.1
@@ -62,13 +62,13 @@ class _Life:
         self.again: float | None = None
 
 
-class Keeper:
+class Daemon:
     """Keeps the processes of one folder running."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._wish = folder.wish()
-        os.environ[MARK] = self._wish.id
+        self._spec = folder.spec()
+        os.environ[MARK] = self._spec.id
         self._stop = threading.Event()
         self._phase: Phase = "starting servers"
         self._message = ""
@@ -101,16 +101,16 @@ class Keeper:
 
     def _start(self) -> None:
         self._tell()
-        wish, path = self._wish, self._folder.path
-        zookeeper = ZooKeeper(path, wish.brokers, java=LASTING, ports=wish.ports_of("zookeeper"))
+        spec, path = self._spec, self._folder.path
+        zookeeper = ZooKeeper(path, spec.brokers, java=LASTING, ports=spec.ports_of("zookeeper"))
         self._take(zookeeper.servers)
-        kafka = Kafka(path, wish.brokers, java=LASTING, ports=wish.ports_of("kafka"))
+        kafka = Kafka(path, spec.brokers, java=LASTING, ports=spec.ports_of("kafka"))
         self._take(kafka.servers)
         self._wait(kafka.registered, "Kafka does not come up; its log says why")
         project = read_project(self._folder.model.read_bytes(), "model.xml")
         kafka.make_topics(*topic_plan(project, PREFIX).all())
         self._phase = "starting engines"
-        self._take(replicas(self._folder, self._wish, zookeeper.connect, kafka.bootstrap))
+        self._take(replicas(self._folder, self._spec, zookeeper.connect, kafka.bootstrap))
         self._phase = "running"
         self._tell()
 
@@ -130,10 +130,10 @@ class Keeper:
         life.since, life.again = time.monotonic(), None
 
     def _wait(self, condition: Callable[[], bool], otherwise: str) -> None:
-        patience = Patience(_STILL_S, self._written)
+        stalled = StallDetector(_STILL_S, self._written)
         while not condition():
             self._look()
-            if patience.over():
+            if stalled.over():
                 raise LocalError(otherwise)
             if self._stop.wait(_LOOK_S):
                 raise _Stopped
@@ -172,7 +172,7 @@ class Keeper:
         running = Running(
             phase=self._phase,
             message=self._message,
-            keeper=identify(os.getpid()),
+            daemon=identify(os.getpid()),
             processes=started,
         )
         text = running.model_dump_json()
@@ -188,7 +188,7 @@ class Keeper:
         servers = [one for one in self._kept.values() if isinstance(one, Server)]
         _terminate(replicas, _GRACE_S)
         _terminate([one for one in servers if one.name.startswith("kafka")], _SERVER_GRACE_S)
-        sweep(self._wish.id, _GRACE_S)
+        sweep(self._spec.id, _GRACE_S)
         _terminate(servers, _GRACE_S)
 
 
@@ -196,48 +196,48 @@ class _Stopped(Exception):  # noqa: N818 - nothing is wrong
     """Somebody wants the end while things still start."""
 
 
-def replicas(folder: Folder, wish: Wish, zookeeper: str, bootstrap: str) -> list[Replica]:
+def replicas(folder: Folder, spec: Spec, zookeeper: str, bootstrap: str) -> list[Replica]:
     """Return engines and adapters, ready to be started."""
     common = {
         "ESPHA_BOOTSTRAP": bootstrap,
         "ESPHA_ZOOKEEPER": zookeeper,
         "ESPHA_MODEL": str(folder.model),
         "ESPHA_PREFIX": PREFIX,
-        "ESPHA_DEPLOYMENT": f"local/{wish.name}",
-        "ESPHA_JARS": str(wish.jars),
+        "ESPHA_DEPLOYMENT": f"local/{spec.name}",
+        "ESPHA_JARS": str(spec.jars),
     }
-    return [*_engines(folder, wish, common), *_adapters(folder, wish, common)]
+    return [*_engines(folder, spec, common), *_adapters(folder, spec, common)]
 
 
-def _engines(folder: Folder, wish: Wish, common: dict[str, str]) -> list[Replica]:
-    names = wish.engine_names()
+def _engines(folder: Folder, spec: Spec, common: dict[str, str]) -> list[Replica]:
+    names = spec.engine_names()
     made = []
     for name in names:
         environment = {
             **common,
             "ESPHA_ROOT": "/espha/engines",
             "ESPHA_SNAPSHOTS": str(folder.path / name),
-            "ESPHA_PEERS": _addresses(wish, [peer for peer in names if peer != name]),
+            "ESPHA_PEERS": _addresses(spec, [peer for peer in names if peer != name]),
         }
-        made.append(Replica(name, folder.path, ["--", "engine"], environment, wish.port(name)))
+        made.append(Replica(name, folder.path, ["--", "engine"], environment, spec.port(name)))
     return made
 
 
-def _adapters(folder: Folder, wish: Wish, common: dict[str, str]) -> list[Replica]:
+def _adapters(folder: Folder, spec: Spec, common: dict[str, str]) -> list[Replica]:
     made = []
-    for source in wish.inputs:
+    for source in spec.inputs:
         config = _config(folder, source, InputConfig)
         pair = [f"{source.name}-{number}" for number in range(2)]
         root = {"ESPHA_ROOT": f"/espha/adapters/{source.name}"}
         for name in pair:
-            peers = {"ESPHA_PEERS": _addresses(wish, [peer for peer in pair if peer != name])}
+            peers = {"ESPHA_PEERS": _addresses(spec, [peer for peer in pair if peer != name])}
             arguments = ["--", "adapter", "input", "--config", str(config)]
             environment = {**common, **root, **peers}
-            made.append(Replica(name, folder.path, arguments, environment, wish.port(name)))
-    for target in wish.outputs:
+            made.append(Replica(name, folder.path, arguments, environment, spec.port(name)))
+    for target in spec.outputs:
         config = _config(folder, target, OutputConfig)
         arguments = ["--no-election", "--", "adapter", "output", "--config", str(config)]
-        made.append(Replica(target.name, folder.path, arguments, common, wish.port(target.name)))
+        made.append(Replica(target.name, folder.path, arguments, common, spec.port(target.name)))
     return made
 
 
@@ -252,8 +252,8 @@ def _config(
     return path
 
 
-def _addresses(wish: Wish, names: list[str]) -> str:
-    return ",".join(f"{HOST}:{wish.port(name)}" for name in names)
+def _addresses(spec: Spec, names: list[str]) -> str:
+    return ",".join(f"{HOST}:{spec.port(name)}" for name in names)
 
 
 def _terminate(kept: Sequence[Kept], grace_s: float) -> None:
@@ -281,7 +281,7 @@ def main() -> None:
     folder = Folder(Path(sys.argv[1]))
     try:
         with folder.held():
-            code = Keeper(folder).run()
+            code = Daemon(folder).run()
     except LocalError as error:
         print(error, file=sys.stderr)
         code = 2
