@@ -11,6 +11,7 @@ from rich.live import Live
 
 from espha.local.errors import LocalError
 from espha.local.gaps import LastGap
+from espha.local.jars import archive_later
 from espha.local.look import Look, look_at
 from espha.local.state import Folder
 from espha.local.up import UpOptions, prepare, start, wait_ready
@@ -39,6 +40,7 @@ def bring_up(options: UpOptions, *, foreground: bool = False) -> Folder:
         except KeyboardInterrupt:
             say("it goes on coming up: `espha local status` shows it, `espha local down` ends it")
             raise
+    archive_later(folder.spec().jars)
     say(f"{look.sentence()}; ready after {time.monotonic() - began:.1f} s")
     if foreground:
         _stay(folder)

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,13 +18,15 @@ from pathlib import Path
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.java import check_java
-from espha.pipeline.jars import OWN_JAR, own_folder
+from espha.pipeline.jars import OWN_JAR, archive_beside, own_folder
 
 POM = Path(__file__).with_name("pom.xml")
 SUMS = Path(__file__).with_name("jars.sha256")
 PROFILES = ("kafka", "zookeeper", "engine")
 STAMP = ".pom-digest"
 _TAIL = 3
+_FORGET_S = 30 * 86_400
+_LEAST_URGENT = 19
 Announce = Callable[[str], None]
 
 
@@ -109,12 +112,12 @@ def digest(path: Path) -> str:
 
 
 def engine_home(announce: Announce) -> Path:
-    """Return the directory with all jars of an engine, ours too; beside it, the JVM's archive.
+    """Return the directory with all jars of an engine, ours too.
 
     It is made once for each combination of our jar, others' jars, Spark and Java.
 
     Raises:
-        LocalError: a jar is missing, or the archive cannot be made.
+        LocalError: a jar is missing.
     """
     others, own = resolved("engine", announce), _own_jar()
     parts = [digest(own), *wanted_sums("engine").values(), spark(), check_java()]
@@ -122,17 +125,20 @@ def engine_home(announce: Announce) -> Path:
     home = cache.directory() / f"engine-{key}"
     with cache.lock("engine-home"):
         if not home.is_dir():
-            announce("archiving the JVM's classes, once")
             with cache.scratch() as path:
                 _fill(path / "jars", others, own)
                 path.chmod(0o755)
                 path.rename(home)
-            try:
-                _archive(home / "jars")
-            except LocalError:
-                shutil.rmtree(home)
-                raise
+        os.utime(home)
+        _forget_old()
     return home / "jars"
+
+
+def _forget_old() -> None:
+    """Remove what no deployment has been brought up with for long: 180 MB each."""
+    for home in cache.directory().glob("engine-" + "[0-9a-f]" * 16):
+        if time.time() - home.stat().st_mtime > _FORGET_S:
+            shutil.rmtree(home)
 
 
 def _fill(folder: Path, others: Path, own: Path) -> None:
@@ -142,18 +148,35 @@ def _fill(folder: Path, others: Path, own: Path) -> None:
     shutil.copy2(own, folder / OWN_JAR)
 
 
+def archive_later(jars: Path) -> None:
+    """Begin to write the archive of the JVM's classes, if there is none, and do not wait for it.
+
+    It halves what the next start of an engine costs. It takes half a minute of a processor, so it
+    is for when a deployment is up, and yields to everything else.
+    """
+    if not archive_beside(jars).exists():
+        subprocess.Popen(
+            [sys.executable, "-m", "espha.local.jars", str(jars)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
 def _archive(jars: Path) -> None:
     """Have a JVM write down its classes; it can only use an archive of its very class path."""
-    done = subprocess.run(
-        [sys.executable, "-m", "espha.pipeline.archive"],
-        env={**os.environ, "ESPHA_JARS": str(jars)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        said = " ".join((done.stderr or done.stdout).strip().splitlines()[-_TAIL:])
-        raise LocalError(f"Spark does not start: {said[:500]}")
+    os.nice(_LEAST_URGENT)
+    with cache.lock("archive"), (jars.parent / "archive.log").open("w") as log:
+        if not archive_beside(jars).exists():
+            subprocess.run(
+                [sys.executable, "-m", "espha.pipeline.archive"],
+                env={**os.environ, "ESPHA_JARS": str(jars)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                check=False,
+            )
 
 
 def _own_jar() -> Path:
@@ -188,3 +211,7 @@ def _place(fresh: Path, target: Path) -> None:
             shutil.copy2(own, fresh / OWN_JAR)
         target.rename(old)
     shutil.move(fresh, target)
+
+
+if __name__ == "__main__":
+    _archive(Path(sys.argv[1]))

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from espha.connectors.topics import topic_plan
+from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.job import Batch, BatchJob, Input
-from espha.pipeline.session import archive_beside, open_session
+from espha.pipeline.session import open_session
 from espha.reader import read_project
 
 _MODEL = """<project name="p" index="pi_EMPTY"><contqueries><contquery name="q"><windows>
@@ -37,7 +38,9 @@ def main() -> None:
     session.stop()
     gateway.proc.stdin.close()
     gateway.proc.wait()
-    print(archive_beside(jars))
+    archive = archive_beside(jars)
+    unfinished(archive).replace(archive)
+    print(archive)
 
 
 if __name__ == "__main__":

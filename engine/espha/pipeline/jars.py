@@ -18,3 +18,13 @@ def jars_folder() -> Path:
     if chosen:
         return Path(chosen)
     return own_folder() if (own_folder() / OWN_JAR).is_file() else _IMAGE
+
+
+def archive_beside(jars: Path) -> Path:
+    """Return where the archive of the JVM's classes is, if there is one."""
+    return jars.parent / "espha.jsa"
+
+
+def unfinished(archive: Path) -> Path:
+    """Return where an archive is written, which no JVM must take before it is whole."""
+    return archive.with_suffix(".unfinished")

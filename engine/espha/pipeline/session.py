@@ -9,6 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_ROWS
 
 _SETTINGS = {
@@ -47,18 +48,13 @@ _JAVA: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss2m
 """Small batches run best on quickly compiled code."""
 
 
-def archive_beside(jars: Path) -> Path:
-    """Return where the archive of the JVM's classes is, if there is one."""
-    return jars.parent / "espha.jsa"
-
-
 def open_session(master: str, jars: Path, *, write_archive: bool = False) -> SparkSession:
     """Open a session: on the JVM that runs already (`start_jvm`), or on a new one.
 
     Args:
         master: Spark's master.
         jars: the directory with the engine's jars.
-        write_archive: let the JVM write an archive of its classes when it ends.
+        write_archive: let the JVM write an archive of its classes when it ends, as `unfinished`.
     """
     conf = _conf(master, jars, write_archive=write_archive)
     held = None
@@ -124,7 +120,7 @@ def _conf(master: str, jars: Path, *, write_archive: bool = False) -> SparkConf:
     names = [*jars.glob("kafka-clients-*.jar"), *jars.glob("espha-*.jar")]
     archive = archive_beside(jars)
     if write_archive:
-        java = (*_JAVA, f"-XX:ArchiveClassesAtExit={archive}")
+        java = (*_JAVA, f"-XX:ArchiveClassesAtExit={unfinished(archive)}")
     elif archive.exists():
         java = (*_JAVA, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off")
     else:
