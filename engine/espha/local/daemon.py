@@ -38,6 +38,7 @@ from espha.local.state import (
     sentence,
 )
 from espha.local.waiting import StallDetector
+from espha.protocol.settings import Settings
 from espha.reader import read_project
 
 _LOOK_S = 0.1
@@ -198,46 +199,52 @@ class _Stopped(Exception):  # noqa: N818 - nothing is wrong
 
 def replicas(folder: Folder, spec: Spec, zookeeper: str, bootstrap: str) -> list[Replica]:
     """Return engines and adapters, ready to be started."""
-    common = {
-        "ESPHA_BOOTSTRAP": bootstrap,
-        "ESPHA_ZOOKEEPER": zookeeper,
-        "ESPHA_MODEL": str(folder.model),
-        "ESPHA_PREFIX": PREFIX,
-        "ESPHA_DEPLOYMENT": f"local/{spec.name}",
-        "ESPHA_JARS": str(spec.jars),
-    }
+    common = Settings(
+        bootstrap=bootstrap,
+        zookeeper=zookeeper,
+        model=folder.model,
+        prefix=PREFIX,
+        deployment=f"local/{spec.name}",
+        jars=spec.jars,
+    )
     return [*_engines(folder, spec, common), *_adapters(folder, spec, common)]
 
 
-def _engines(folder: Folder, spec: Spec, common: dict[str, str]) -> list[Replica]:
+def _engines(folder: Folder, spec: Spec, common: Settings) -> list[Replica]:
     names = spec.engine_names()
     made = []
     for name in names:
-        environment = {
-            **common,
-            "ESPHA_ROOT": "/espha/engines",
-            "ESPHA_SNAPSHOTS": str(folder.path / name),
-            "ESPHA_PEERS": _addresses(spec, [peer for peer in names if peer != name]),
-        }
-        made.append(Replica(name, folder.path, ["--", "engine"], environment, spec.port(name)))
+        own = common.model_copy(
+            update={
+                "root": "/espha/engines",
+                "snapshots": str(folder.path / name),
+                "peers": _addresses(spec, [peer for peer in names if peer != name]),
+            }
+        )
+        arguments = ["--", "engine"]
+        made.append(Replica(name, folder.path, arguments, own.environment(), spec.port(name)))
     return made
 
 
-def _adapters(folder: Folder, spec: Spec, common: dict[str, str]) -> list[Replica]:
+def _adapters(folder: Folder, spec: Spec, common: Settings) -> list[Replica]:
     made = []
     for source in spec.inputs:
         config = _config(folder, source, InputConfig)
         pair = [f"{source.name}-{number}" for number in range(2)]
-        root = {"ESPHA_ROOT": f"/espha/adapters/{source.name}"}
         for name in pair:
-            peers = {"ESPHA_PEERS": _addresses(spec, [peer for peer in pair if peer != name])}
+            own = common.model_copy(
+                update={
+                    "root": f"/espha/adapters/{source.name}",
+                    "peers": _addresses(spec, [peer for peer in pair if peer != name]),
+                }
+            )
             arguments = ["--", "adapter", "input", "--config", str(config)]
-            environment = {**common, **root, **peers}
-            made.append(Replica(name, folder.path, arguments, environment, spec.port(name)))
+            made.append(Replica(name, folder.path, arguments, own.environment(), spec.port(name)))
     for target in spec.outputs:
         config = _config(folder, target, OutputConfig)
         arguments = ["--no-election", "--", "adapter", "output", "--config", str(config)]
-        made.append(Replica(target.name, folder.path, arguments, common, spec.port(target.name)))
+        environment, port = common.environment(), spec.port(target.name)
+        made.append(Replica(target.name, folder.path, arguments, environment, port))
     return made
 
 
