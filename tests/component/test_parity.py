@@ -4,8 +4,9 @@ Hypothesis makes the rows; each layout and each style is one Spark job for all o
 
 Catalyst takes some texts that the reference refuses; no writer makes them, and to refuse them would
 cost every good record a check. They are left out here: digits of other scripts in whole numbers,
-Java's endings of doubles (`1d`, `1f`, `0x1p3`), text behind a closing quote, objects and arrays of
-JSON for a string. It also drops characters of code zero from CSV.
+Java's endings of doubles (`1d`, `1f`, `0x1p3`), text behind a closing quote; of JSON, objects and
+arrays for a string, and base64 with another one behind its end. It also drops characters of code
+zero from CSV.
 """
 
 import base64
@@ -114,10 +115,11 @@ dates = st.one_of(
          "2024-01-01 00:00:00Z", "2024-01-01 00:00:00 UTC", "now", "epoch"]
     ),
 )  # fmt: skip
-blobs = st.one_of(
+json_blobs = st.one_of(
     st.binary(max_size=9).map(lambda value: base64.b64encode(value).decode()),
-    st.sampled_from(["a", "ab", "ab=", "abc", "ab==", "ab=c", "a b=", "!", "aGk=aGk=", "aGk\n"]),
+    st.sampled_from(["a", "ab", "ab=", "abc", "ab==", "ab=c", "a b=", "!", "aGk\n"]),
 )
+blobs = json_blobs | st.just("aGk=aGk=")
 
 
 def arrays(cells: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -207,7 +209,8 @@ def test_csv_is_read_alike(spark: SparkSession, name: str) -> None:
 
 json_cells = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**20), 10**20), doubles, texts, st.just([1, None]),
-    st.lists(st.integers(-9, 9) | doubles, max_size=3), st.just({"a": 1}), numbers, dates, blobs,
+    st.lists(st.integers(-9, 9) | doubles, max_size=3), st.just({"a": 1}), numbers, dates,
+    json_blobs,
 )  # fmt: skip
 FITTING_JSON: dict[str, st.SearchStrategy[Any]] = {
     "int32": int32s, "int64": int64s, "double": doubles, "money": doubles, "string": texts,
