@@ -156,6 +156,10 @@ FITTING: dict[str, st.SearchStrategy[str]] = {
 }
 
 
+STRANGE = st.sampled_from(range(-len(FIELDS) // 2, len(FIELDS)))
+"""The place of the cell that is strange; none in a third of the rows."""
+
+
 def in_quotes(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"'
 
@@ -168,7 +172,7 @@ def csv_texts(draw: st.DrawFn, layout: Layout, numbered: bool = False) -> str:
         moments = st.datetimes(datetime(1600, 1, 1), datetime(9000, 1, 1))
         date = moments.map(lambda moment: moment.strftime(layout.date_format))
         written = {**FITTING, "date": date, "stamp": date}
-    strange = 3 * len(FIELDS) - draw(st.integers(0, 3 * len(FIELDS)))
+    strange = draw(STRANGE)
     cells = []
     if layout.opcode:
         cells.append(draw(st.sampled_from(["I", "I", "I", "u", "upsert", " D", "SD", "X", ""])))
@@ -223,7 +227,7 @@ FITTING_JSON: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def json_texts(draw: st.DrawFn) -> str:
-    strange = 3 * len(FIELDS) - draw(st.integers(0, 3 * len(FIELDS)))
+    strange = draw(STRANGE)
     content: dict[str, Any] = {}
     if draw(st.booleans()):
         content |= {"opcode": draw(st.sampled_from(["I", "u", "D", "X"])), "flags": "N"}
