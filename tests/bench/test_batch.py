@@ -27,7 +27,8 @@ def test_batch(rows: int, capsys: pytest.CaptureFixture[str]) -> None:
     project = read_project(xml)
     plan = topic_plan(project, "bench")
     lines = [f"I,N,,{number},4000,9000,1700000000" for number in range(rows)]
-    job = BatchJob(open_session("local[1]", JAR_CACHE / "engine"), xml, project, plan)
+    session = open_session("local[1]", JAR_CACHE / "engine")
+    job = BatchJob(session, xml, project, plan)
     inputs = [Input(plan.inputs[SOURCE], n, line.encode()) for n, line in enumerate(lines)]
     sequence = 0
 
@@ -44,7 +45,11 @@ def test_batch(rows: int, capsys: pytest.CaptureFixture[str]) -> None:
             assert kernel.publish(SOURCE, event, 0)
 
     repeats = 30 if rows == 10_000 else 200
-    times = {"kernel alone": measure(plain, repeats), "Spark batch": measure(spark, repeats)}
+    try:
+        times = {"kernel alone": measure(plain, repeats), "Spark batch": measure(spark, repeats)}
+    finally:
+        job.close()
+        session.stop()  # the next size needs one of its own
     with capsys.disabled():
         report(rows, times)
 
