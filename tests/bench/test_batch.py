@@ -5,6 +5,7 @@ from collections.abc import Callable
 from statistics import quantiles
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
@@ -20,14 +21,19 @@ from support.servers import JAR_CACHE
 SOURCE = "cq/memory"
 
 
+@pytest.fixture(scope="module")
+def session() -> SparkSession:
+    """An engine's session: a process has one."""
+    return open_session("local[1]", JAR_CACHE / "engine")
+
+
 @pytest.mark.parametrize("rows", [1, 100, 10_000])
-def test_batch(rows: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_batch(rows: int, session: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     """Time of one batch of the sample model, in ms, and events a second."""
     xml = SAMPLE_MODEL.read_text()
     project = read_project(xml)
     plan = topic_plan(project, "bench")
     lines = [f"I,N,,{number},4000,9000,1700000000" for number in range(rows)]
-    session = open_session("local[1]", JAR_CACHE / "engine")
     job = BatchJob(session, xml, project, plan)
     inputs = [Input(plan.inputs[SOURCE], n, line.encode()) for n, line in enumerate(lines)]
     sequence = 0
@@ -49,7 +55,6 @@ def test_batch(rows: int, capsys: pytest.CaptureFixture[str]) -> None:
         times = {"kernel alone": measure(plain, repeats), "Spark batch": measure(spark, repeats)}
     finally:
         job.close()
-        session.stop()  # the next size needs one of its own
     with capsys.disabled():
         report(rows, times)
 
