@@ -9,11 +9,10 @@ daemon.lock      held as long as a daemon lives
 
 import errno
 import fcntl
-import os
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from espha.adapters.file_input.spec import InputFile
 from espha.adapters.file_output.spec import OutputFile
+from espha.durable import replace_file
 from espha.local.errors import LocalError
 from espha.local.processes import Identity
 
@@ -172,7 +172,7 @@ class Folder:
 
     def write_spec(self, spec: Spec) -> None:
         """Keep what the deployment is made of."""
-        write_whole(self._spec, spec.model_dump_json(indent=1))
+        _write(self._spec, spec)
 
     def running(self) -> Running:
         """Return what the daemon has done so far; nothing, where it never ran."""
@@ -183,7 +183,7 @@ class Folder:
 
     def write_running(self, running: Running) -> None:
         """Keep what the daemon has done so far."""
-        write_whole(self._running, running.model_dump_json(indent=1))
+        _write(self._running, running)
 
     def note_fault(self, name: str, moment: float | None = None) -> None:
         """Remember that something was done on purpose, for the checker."""
@@ -223,19 +223,8 @@ class Folder:
         )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Replace a file by a new one, whole or not at all."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with fresh.open("w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
-        raise
+def _write(path: Path, content: _Part) -> None:
+    replace_file(path, [content.model_dump_json(indent=1).encode()], sync_name=False)
 
 
 def sentence(error: OSError) -> str:
