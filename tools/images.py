@@ -18,6 +18,8 @@ from tools.offline_cluster.say import Failure, line, program, step
 IMAGES = ROOT / "images"
 SERVERS = ("kafka", "zookeeper")
 APPLICATIONS = {"engine": ["engine/espha"], "operator": ["engine/espha", "operator/espha_operator"]}
+# Numerics run models; the operator only reads them, and they would double its image.
+LEFT_OUT = {"engine": [], "operator": ["numpy", "scipy"]}
 NAMES = (*APPLICATIONS, *SERVERS)
 PYTHON = "3.11"  # Debian 12's, in the images; the host may have a newer one
 GLIBC = "manylinux_2_28"
@@ -101,9 +103,10 @@ def _dependencies(name: str) -> str:
 
 
 def _wanted(name: str) -> list[str]:
-    """Return the requirements of an application: the project's own and its extra's."""
+    """Return what the wheels of an application follow from, beside the lock file."""
     project = _project()
-    return [*project["dependencies"], *project["optional-dependencies"][name]]
+    wanted = [*project["dependencies"], *project["optional-dependencies"][name]]
+    return [*wanted, *(f"without {package}" for package in LEFT_OUT[name])]
 
 
 def _install_wheels(name: str, target: Path) -> None:
@@ -112,8 +115,9 @@ def _install_wheels(name: str, target: Path) -> None:
     subset = target.parent / "requirements.txt"
     # a company's own certificates are in the system's store
     options = ("--python-version", PYTHON, "--quiet", "--system-certs")
+    left_out = [word for package in LEFT_OUT[name] for word in ("--no-emit-package", package)]
     command.run(
-        uv, "pip", "compile", ROOT / "pyproject.toml", "--extra", name, *options,
+        uv, "pip", "compile", ROOT / "pyproject.toml", "--extra", name, *options, *left_out,
         "--constraint", ROOT / "requirements.lock", "--generate-hashes",
         "--no-emit-index-url", "--no-header", "--output-file", subset,
     )  # fmt: skip
