@@ -29,12 +29,18 @@ SetOption = Annotated[
 
 
 @app.command()
-def check(model: ModelArgument, settings: SetOption = None) -> None:
+def check(
+    model: ModelArgument,
+    settings: SetOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+) -> None:
     """Read a model; print its windows, or end with 2 and every problem with its line."""
-    from espha.offline.command import check as run
+    from espha.offline.checking import check as run
     from espha.offline.command import guarded
 
-    raise typer.Exit(guarded(lambda: run(model, settings or (), typer.echo, _say), _say))
+    raise typer.Exit(
+        guarded(lambda: run(model, settings or (), typer.echo, _say, as_json=as_json), _say)
+    )
 
 
 @app.command(name="run")
@@ -55,6 +61,18 @@ def run_model(
     traces: Annotated[
         list[str] | None,
         typer.Option("--trace", metavar="WINDOW=FILE", help="Write what leaves a window as CSV"),
+    ] = None,
+    watched: Annotated[
+        list[str] | None,
+        typer.Option("--watch", metavar="WINDOW", help="Print what leaves a window, as a table"),
+    ] = None,
+    plots: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plot",
+            metavar="WINDOW[:FIELD,…]=FILE",
+            help="Draw fields of a window over time (.png, .svg or .pdf); needs espha[plot]",
+        ),
     ] = None,
     connectors: Annotated[
         bool, typer.Option(" /--no-connectors", help="Leave the model's own connectors alone")
@@ -93,6 +111,8 @@ def run_model(
         settings=settings or (),
         inputs=inputs or (),
         traces=traces or (),
+        watched=watched or (),
+        plots=plots or (),
         connectors=connectors,
         idle_s=until_idle,
         engine=engine,

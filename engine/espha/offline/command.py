@@ -1,4 +1,4 @@
-"""`espha check`, `espha run` and `espha graph`, as functions that return an exit code."""
+"""`espha run` and `espha graph`, as functions that return an exit code."""
 
 import contextlib
 import gc
@@ -20,17 +20,22 @@ from espha.offline.feeds import FileFeed
 from espha.offline.graph import svg
 from espha.offline.options import (
     InputOption,
+    PlotOption,
     TraceOption,
     UsageError,
+    find_window,
     read_input,
+    read_plot,
     read_settings,
     read_trace,
 )
+from espha.offline.plot import PlotSink, why_no_plot
 from espha.offline.report import Report
 from espha.offline.runner import Runner
 from espha.offline.senders import Sender
 from espha.offline.sinks import FileSink, MessageSink, Sink
 from espha.offline.spark import SparkEngine, why_no_spark
+from espha.offline.watch import Screen, WatchSink
 from espha.pipeline.jars import jars_folder
 from espha.reader import read_project
 
@@ -55,6 +60,8 @@ class RunOptions:
         settings: `NAME=VALUE` for tokens.
         inputs: `WINDOW=FILE,…`.
         traces: `WINDOW=FILE`.
+        watched: windows whose rows are printed.
+        plots: `WINDOW:FIELD,FIELD=FILE`.
         connectors: run the model's own.
         idle_s: go on until no event has flowed for so many seconds; None: end with the inputs.
         engine: `spark`, `kernel`, or empty for what is there.
@@ -64,6 +71,8 @@ class RunOptions:
     settings: Sequence[str] = ()
     inputs: Sequence[str] = ()
     traces: Sequence[str] = ()
+    watched: Sequence[str] = ()
+    plots: Sequence[str] = ()
     connectors: bool = True
     idle_s: float | None = None
     engine: str = ""
@@ -93,8 +102,7 @@ def load(
         UsageError: a setting is not `NAME=VALUE`.
     """
     try:
-        tokens = {**home_tokens(model), **read_settings(settings)}
-        project = read_project(model.read_bytes(), str(model), tokens=tokens, checking=checking)
+        project = read(model, settings, checking=checking)
     except OSError as error:
         say(f"{model}: {error.strerror}")
         return None
@@ -106,25 +114,22 @@ def load(
     return project
 
 
+def read(model: Path, settings: Sequence[str], *, checking: bool = False) -> Project:
+    """Read a model.
+
+    Raises:
+        UsageError: a setting is not `NAME=VALUE`.
+        OSError: the file cannot be read.
+        ModelError: the model is refused.
+    """
+    tokens = {**home_tokens(model), **read_settings(settings)}
+    return read_project(model.read_bytes(), str(model), tokens=tokens, checking=checking)
+
+
 def home_tokens(model: Path) -> dict[str, str]:
     """Return the tokens that stand for folders: that of the model, and `output` in it."""
     home = model.absolute().parent
     return {"ESP_PROJECT_HOME": str(home), "ESP_PROJECT_OUTPUT": str(home / "output")}
-
-
-def check(model: Path, settings: Sequence[str], out: Say, err: Say) -> int:
-    """Print a line for each window of a model, or each problem with its line."""
-    try:
-        project = load(model, settings, err, checking=True)
-    except UsageError as error:
-        err(str(error))
-        return REFUSED
-    if project is None:
-        return REFUSED
-    for path, window in project.windows.items():
-        fields = ", ".join(f"{f.name}{'*' if f.key else ''}:{f.type}" for f in window.fields)
-        out(f"{path}  {window.type}  {window.index}  {fields}")
-    return DONE
 
 
 def graph(model: Path, settings: Sequence[str], output: Path | None, err: Say) -> int:
@@ -167,10 +172,13 @@ def run(options: RunOptions, console: Console, clock: Clock | None = None) -> in
             return REFUSED
         inputs = [read_input(text, project) for text in options.inputs]
         traces = [read_trace(text, project) for text in options.traces]
+        plots = [read_plot(text, project) for text in options.plots]
         _check_files(traces)
         with contextlib.ExitStack() as opened:
             feeds = _open_inputs(inputs, project, opened)
             sinks: list[Sink] = [*_open_traces(traces, project, opened)]
+            sinks += _watches(options.watched, project)
+            sinks += _plots(plots, project)
             if options.connectors:
                 sinks += _messages(project, report.say)
             connectors = Connectors(project, options.model.absolute().parent)
@@ -242,6 +250,18 @@ def _messages(project: Project, say: Say) -> list[MessageSink]:
     sender = Sender(project)
     paths = [path for path in project.windows if path in sender.windows]
     return [MessageSink(path, sender, say) for path in paths]
+
+
+def _watches(names: Sequence[str], project: Project) -> list[WatchSink]:
+    screen = Screen(Console())
+    return [WatchSink(project.windows[find_window(name, project)], screen) for name in names]
+
+
+def _plots(options: Sequence[PlotOption], project: Project) -> list[PlotSink]:
+    lacking = why_no_plot() if options else ""
+    if lacking:
+        raise UsageError(f"--plot: {lacking}")
+    return [PlotSink(project.windows[one.window], one.fields, one.file) for one in options]
 
 
 def _check_files(traces: list[TraceOption]) -> None:

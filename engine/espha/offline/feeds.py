@@ -22,6 +22,8 @@ class Feed(Protocol):
         paced: it does not give all that it has at once.
         ticking: it gives events for ever, by the clock.
         finished: all that is there has been given.
+        size: how much it has to read, in bytes; 0: nobody knows.
+        position: how much of it has been read.
     """
 
     name: str
@@ -29,6 +31,16 @@ class Feed(Protocol):
     paced: bool
     ticking: bool
     finished: bool
+
+    @property
+    def size(self) -> int:
+        """See above."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """See above."""
+        ...
 
     def take(self, limit: int, now: int) -> list[Arrival]:
         """Return up to `limit` events that are due at `now` (ms since 1970).
@@ -76,6 +88,17 @@ class FileFeed:
         self._rounds = source.repeat
         self._given = 0
         self._start: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes to read, in all rounds; 0 when something else ends the feed, or nothing."""
+        ended_by_count = self._source.growing or self._source.most is not None
+        return 0 if ended_by_count else self._file.size * (self._source.repeat + 1)
+
+    @property
+    def position(self) -> int:
+        """Bytes read, in all rounds."""
+        return self._file.size * (self._source.repeat - self._rounds) + self._file.position
 
     def take(self, limit: int, now: int) -> list[Arrival]:
         """Return up to `limit` rows that are due at `now`; see `Feed`."""
@@ -140,6 +163,8 @@ class TimerFeed:
     paced = True
     ticking = True
     finished = False
+    size = 0
+    position = 0
 
     def __init__(self, name: str, window: Window, timer: Timer) -> None:
         self.name, self.window = name, window.path

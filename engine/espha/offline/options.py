@@ -1,4 +1,4 @@
-"""What stands behind `--set`, `--input` and `--trace`."""
+"""What stands behind `--set`, `--input`, `--trace`, `--watch` and `--plot`."""
 
 import re
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from espha.model import Project
+from espha.offline.plot import ENDINGS, drawable
 from espha.records.layout import Layout, read_delimiter
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -32,6 +33,15 @@ class TraceOption:
     """One `--trace`: a file for what leaves a window."""
 
     window: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PlotOption:
+    """One `--plot`: a picture of fields of a window; no fields: all that can be drawn."""
+
+    window: str
+    fields: tuple[str, ...]
     file: Path
 
 
@@ -76,6 +86,32 @@ def read_trace(text: str, project: Project) -> TraceOption:
     """
     window, file = _window_and_rest(text, "--trace", project)
     return TraceOption(window, Path(file))
+
+
+def read_plot(text: str, project: Project) -> PlotOption:
+    """Read `WINDOW[:FIELD,FIELD…]=FILE`.
+
+    Raises:
+        UsageError: no such window, no such field of numbers, or a file that is no picture.
+    """
+    target, equals, file = text.partition("=")
+    name, _, listed = target.partition(":")
+    if not equals or Path(file).suffix.lower() not in ENDINGS:
+        endings = ", ".join(ENDINGS)
+        raise UsageError(f"--plot {text!r}: write WINDOW:FIELD,FIELD=FILE, ending in {endings}")
+    try:
+        window = find_window(name.strip(), project)
+    except UsageError as error:
+        raise UsageError(f"--plot {text!r}: {error}") from None
+    known = [field.name for field in drawable(project.windows[window])]
+    fields = tuple(field.strip() for field in listed.split(",") if field.strip())
+    for field in fields:
+        if field not in known:
+            shown = ", ".join(known) or "none"
+            raise UsageError(f"--plot {text!r}: {field!r} is not one of its numbers: {shown}")
+    if not known:
+        raise UsageError(f"--plot {text!r}: {window} has no field of numbers")
+    return PlotOption(window, fields, Path(file))
 
 
 def find_window(name: str, project: Project) -> str:

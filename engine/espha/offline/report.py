@@ -1,11 +1,19 @@
 """What a run tells its user, on stderr: progress, bad records, and a table at the end."""
 
+import sys
 from collections import Counter
 from types import TracebackType
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from espha.model import Project
@@ -23,12 +31,16 @@ class Report:
         self._console = console
         self._refusals = 0
         self._progress = Progress(
-            SpinnerColumn(),
+            BarColumn(),
+            TaskProgressColumn(),
             TextColumn("{task.fields[count]:,} events in, {task.fields[left]:,} out"),
             TimeElapsedColumn(),
+            TimeRemainingColumn(),
             console=console,
             transient=True,
             disable=not console.is_terminal,
+            # Rows for standard output stay there when it is not this terminal.
+            redirect_stdout=sys.stdout.isatty(),
         )
         self._task = self._progress.add_task("run", total=None, count=0, left=0)
 
@@ -61,7 +73,13 @@ class Report:
 
     def progress(self, tally: Tally) -> None:
         """Show how far the run is."""
-        self._progress.update(self._task, count=tally.read.total(), left=tally.left.total())
+        self._progress.update(
+            self._task,
+            count=tally.read.total(),
+            left=tally.left.total(),
+            total=None if tally.done is None else 1.0,
+            completed=tally.done or 0.0,
+        )
 
     def end(self, project: Project, runner: Runner, engine: str) -> None:
         """Print what was not done, and the table; `engine` says what ran the model."""

@@ -32,6 +32,7 @@ class Tally:
         refused: events that each window refused.
         notes: sentences about what was not done.
         troubles: sentences about files that could not be read or written.
+        done: which part of the inputs has been read, from 0 to 1; None: nobody knows.
     """
 
     read: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -40,6 +41,7 @@ class Tally:
     refused: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    done: float | None = None
 
 
 class Runner:
@@ -104,6 +106,7 @@ class Runner:
             if self._flows(arrivals, outcome):
                 flowed = self._clock.now()
             self._start_connectors()
+            self.tally.done = self._done()
             self._progress(self.tally)
             if arrivals or self._unfinished(paced=False):
                 continue
@@ -172,6 +175,13 @@ class Runner:
             not feed.finished and not feed.ticking and (paced or not feed.paced)
             for feed in [*self._feeds, *self._inputs]
         )
+
+    def _done(self) -> float | None:
+        feeds = [feed for feed in [*self._feeds, *self._inputs] if not feed.ticking]
+        total = sum(feed.size for feed in feeds)
+        if not total or not all(feed.size or feed.finished for feed in feeds):
+            return None
+        return sum(min(feed.position, feed.size) for feed in feeds) / total
 
     def _deliver(self, outcome: Outcome) -> None:
         for arrival, window, reason in outcome.refused:

@@ -1,6 +1,7 @@
 """Bytes to the rows that stand in them, whole files and growing ones, with one set of limits."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -209,7 +210,12 @@ class Raw(NamedTuple):
 
 
 class RowFile:
-    """The rows of a file, from where reading stopped; more may be written meanwhile."""
+    """The rows of a file, from where reading stopped; more may be written meanwhile.
+
+    Attributes:
+        size: bytes that it had when it was opened; 0 for what is no plain file.
+        position: bytes read since it was opened or rewound.
+    """
 
     def __init__(self, path: Path, layout: Layout) -> None:
         """Open the file.
@@ -218,6 +224,8 @@ class RowFile:
             OSError: it cannot be read.
         """
         self._file = path.open("rb")
+        self.size = os.fstat(self._file.fileno()).st_size
+        self.position = 0
         self._layout = layout
         self._cut = _cutter(layout)
         self._rewound()
@@ -249,6 +257,7 @@ class RowFile:
     def rewind(self) -> None:
         """Begin again at the first row."""
         self._file.seek(0)
+        self.position = 0
         self._rewound()
 
     def close(self) -> None:
@@ -258,6 +267,7 @@ class RowFile:
     def _read(self, final: bool) -> bool:
         """Read on; False at the end, when all there is to do is to wait."""
         data = self._file.read(_CHUNK)
+        self.position += len(data)
         at_end = not data
         if at_end and not (final and self._rest):
             return False
