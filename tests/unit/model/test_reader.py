@@ -219,8 +219,8 @@ def calculate(
         ),
         (xml(IN + calculate(length="²"), EDGE), "windowLength is '²'"),
         (xml(IN + calculate(input_="y"), EDGE), "input: 'y' is not a field of the input window"),
-        (xml(IN + calculate(input_="s"), EDGE), "input 's' is string; Summary takes numbers"),
-        (xml(IN + calculate(outputs=""), EDGE), "needs at least one statistic"),
+        (xml(IN + calculate(input_="s"), EDGE), "input: 's' is string; Summary takes numbers"),
+        (xml(IN + calculate(outputs=""), EDGE), "needs at least one result"),
         (
             xml(IN + calculate(outputs='<property name="modeOut">total</property>'), EDGE),
             "Summary: 'modeOut' is not one of",
@@ -230,12 +230,11 @@ def calculate(
             "sumOut goes to 'y', which is not in the schema",
         ),
         (
-            xml(IN + calculate(outputs='<property name="sumOut">x</property>'), EDGE),
-            "sumOut goes to 'x', which is int64, not double or money",
-        ),
-        (
-            xml(IN + calculate(outputs='<property name="nOut">id</property>'), EDGE),
-            "nOut goes to 'id', which is a key",
+            xml(
+                IN + calculate("id*:int64,b:blob", outputs='<property name="sumOut">b</property>'),
+                EDGE,
+            ),
+            "sumOut goes to 'b', which is blob, not date or double or",
         ),
         (xml(source(SCHEMA, body=KAFKA.format("both", ""))), "property 'type' is 'both'; use pub"),
         (

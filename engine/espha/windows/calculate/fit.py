@@ -39,7 +39,7 @@ class FitStat:
 
     def observe(self, values: tuple[Any, ...]) -> Rows:
         """Take the predictions and the response; return one row."""
-        *predictions, response = values
+        predictions, response = values
         terms = None
         if response is not None and None not in predictions:
             terms = self._terms(predictions, response)

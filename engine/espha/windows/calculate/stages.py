@@ -1,33 +1,30 @@
 """Calculate windows: one algorithm over the events of a window."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Final, Protocol, cast
 
-from espha.model.events import Event, Value
+from espha.model.events import Event
 from espha.model.project import Field
-from espha.windows.calculate.bins import Histogram, Roc
-from espha.windows.calculate.change import ChangeDetection, Mrr
-from espha.windows.calculate.fit import DistributionFitting, FitStat
-from espha.windows.calculate.pairs import Correlation, LagMonitor, SegmentedCorrelation
+from espha.windows.calculate.contract import Algorithm, Settings
+from espha.windows.calculate.declared import ALGORITHMS
+from espha.windows.calculate.requests import Requests
+from espha.windows.calculate.rows import RowMaker, Take, Writer, looker
 from espha.windows.calculate.spec import CalculateWindow
-from espha.windows.calculate.summary import Summary
-from espha.windows.shared.stage import Moment, Stage, Unit, places
-
-Number = int | float
-Settings = Mapping[str, int | float | str]
-
+from espha.windows.shared.stage import Moment, Stage, Unit
 
 _DELETES: Final = frozenset({"D", "SD"})
-_INFINITE: Final = math.inf
 
 
-class Algorithm(Protocol):
+class Computation(Protocol):
     """What computes results; made of its settings and the names of the results wanted."""
 
-    def observe(self, values: tuple[Any, ...]) -> Sequence[Sequence[Number | None]]:
-        """Take the values of the inputs; return rows of results, None where there is none."""
+    def observe(self, values: tuple[Any, ...]) -> Sequence[Sequence[Any]]:
+        """Take the values of the inputs, in the order of the declaration.
+
+        Returns:
+            Rows of results, each in the order of those wanted; None for one that does not exist.
+        """
         ...
 
     def state(self) -> Any:
@@ -39,77 +36,77 @@ class Algorithm(Protocol):
         ...
 
 
-ALGORITHMS: Final[Mapping[str, Callable[[Any, Sequence[str]], Algorithm]]] = {
-    "Summary": Summary,
-    "Correlation": Correlation,
-    "SegmentedCorrelation": SegmentedCorrelation,
-    "FitStat": FitStat,
-    "MRR": Mrr,
-    "Histogram": Histogram,
-    "ROC": Roc,
-    "ChangeDetection": ChangeDetection,
-    "DistributionFitting": DistributionFitting,
-    "LagMonitor": LagMonitor,
-}
+def _code(algorithm: Algorithm) -> Callable[[Settings, Sequence[str]], Computation]:
+    """Return what makes the computation of an algorithm; its module is imported by the call."""
+    module, _, name = algorithm.code.partition(":")
+    return cast(
+        Callable[[Settings, Sequence[str]], Computation],
+        getattr(import_module(f"espha.windows.calculate.{module}"), name),
+    )
 
 
 def stages(window: CalculateWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a calculate window."""
-    return [Calculate(window, feeds[0])]
+    return [Calculate(window, feeds)]
 
 
 class Calculate:
     """Gives the algorithm each new row; deletes and old rows are no observations."""
 
-    def __init__(self, window: CalculateWindow, feed: tuple[Field, ...]) -> None:
-        names = [name for input_ in window.inputs for name in input_.fields]
-        inputs = places(names, feed)
-        first = inputs[0]
-        # Most algorithms look at one field.
-        self._given: Callable[[tuple[Value, ...]], tuple[Value, ...]] = (
-            itemgetter(*inputs) if len(inputs) > 1 else lambda row: (row[first],)
-        )
-        wanted = {output.field: output.result for output in window.outputs}
-        width, sources = len(feed), []
-        results: list[str] = []
-        self._makes: list[Callable[[Any], Number]] = []
-        for field in window.fields:
-            if field.name in wanted:
-                sources.append(width + len(results))
-                results.append(wanted[field.name])
-                self._makes.append(int if field.type.startswith("int") else float)
-            else:
-                sources += places([field.name], feed)
-        # Most often the results are appended to the fields of the input as they are.
-        self._appended = sources == list(range(width + len(results)))
-        self._sources = sources
+    def __init__(self, window: CalculateWindow, feeds: Sequence[tuple[Field, ...]]) -> None:
+        algorithm = ALGORITHMS[window.algorithm]
+        self._make = _code(algorithm)
+        self._settings = dict(window.settings)
+        self._writer = Writer(window.outputs, window.fields)
+        many = [role.many for role in algorithm.inputs.values()]
+        self._data: dict[int, tuple[Take, RowMaker]] = {
+            port: (
+                looker(window.inputs, many, feed),
+                RowMaker(window.fields, self._writer.fields, feed),
+            )
+            for port, feed in enumerate(feeds)
+            if port not in window.requests
+        }
+        self._feeds = feeds
+        self._requests = Requests(algorithm, {name: len(slots) for name, slots in window.inputs})
         self._opcode = "P" if window.upserts else ""
-        settings = {setting.name: setting.value for setting in window.settings}
-        self._algorithm = ALGORITHMS[window.algorithm](settings, results)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._algorithm = self._make(self._settings, self._writer.wanted)
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return a unit for each row of results."""
         event = unit[0]
         if event.opcode in _DELETES:
             return ()
+        port = self._data.get(at.port)
+        if port is None:
+            self._request(event, self._feeds[at.port])
+            return ()
+        look, maker = port
         row = event.values
-        rows = self._algorithm.observe(self._given(row))
-        opcode, flags = self._opcode or event.opcode, event.flags
-        return [(Event(opcode, flags, self._row(row, results)),) for results in rows]
-
-    def _row(self, row: tuple[Value, ...], results: Sequence[Number | None]) -> tuple[Value, ...]:
-        # An infinite result is one that does not exist.
-        made = [
-            make(result) if result is not None and -_INFINITE < result < _INFINITE else None
-            for make, result in zip(self._makes, results, strict=True)
+        write, opcode, flags = self._writer.values, self._opcode or event.opcode, event.flags
+        return [
+            (Event(opcode, flags, maker.row(row, write(results))),)
+            for results in self._algorithm.observe(look(row))
         ]
-        values = (*row, *made)
-        return values if self._appended else tuple([values[place] for place in self._sources])
+
+    def _request(self, event: Event, fields: Sequence[Field]) -> None:
+        """Take a request; with other settings the algorithm begins anew."""
+        settings = self._requests.take(event.values, fields, self._settings)
+        if settings is not None:
+            self._settings = settings
+            self._begin()
 
     def state(self) -> Any:
-        """Return the algorithm's state."""
-        return self._algorithm.state()
+        """Return the settings, a request that has not ended, and the algorithm's state."""
+        return (dict(self._settings), self._requests.state(), self._algorithm.state())
 
     def restore(self, state: Any) -> None:
-        """Take over the algorithm's state."""
-        self._algorithm.restore(state)
+        """Take over settings and the algorithm's state."""
+        settings, pairs, algorithm = state
+        self._settings = dict(settings)
+        self._requests.restore(pairs)
+        self._begin()
+        self._algorithm.restore(algorithm)
