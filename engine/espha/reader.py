@@ -9,10 +9,12 @@ from typing import get_args
 from lxml import etree
 
 from espha.connectors.connectors import read_connectors, read_groups
+from espha.model.files import home, put_in_files
 from espha.model.problems import Findings, ModelError, line_of
 from espha.model.project import ConnectorGroup, Edge, Index, Project, Window
 from espha.model.tokens import substitute
 from espha.model.xml import IGNORED, attributes, boolean, children, parse
+from espha.windows.shared.library import LIBRARY_ELEMENTS, Library, read_library
 from espha.windows.shared.retention_spec import read_retention
 from espha.windows.shared.spec import (
     COMMON_ATTRIBUTES,
@@ -33,7 +35,9 @@ _INDEXES = get_args(Index)
 _PROJECT_ATTRIBUTES = frozenset(
     {"name", "index", "pubsub", "threads", "port", "heartbeat-interval", "use-tagged-token"}
 )
-_PROJECT_ELEMENTS = frozenset({"contqueries", "properties", "project-connectors"})
+_PROJECT_ELEMENTS = (
+    frozenset({"contqueries", "properties", "project-connectors"}) | LIBRARY_ELEMENTS
+)
 _QUERY_ATTRIBUTES = frozenset({"name", "index", "trace", "timing-threshold"})
 MAX_EDGES = 5_000
 """Lists of sources and targets multiply, so a short text could make any number of edges."""
@@ -55,8 +59,9 @@ def read_project(
     Args:
         xml: the text of a `<project>`, or of an `<engine>` with one project.
         source: what to call it in messages.
-        tokens: values for `@TOKEN@`, which win over the project's own properties.
-        checking: the model is not going to run, so a token may lack its value.
+        tokens: values for `@TOKEN@`, which win over the project's own properties; the files that
+            the model names are below that of `@ESP_PROJECT_HOME@`.
+        checking: the model is not going to run, so a token or a file may be missing.
 
     Raises:
         ModelError: with every problem found.
@@ -66,6 +71,7 @@ def read_project(
     project = None
     if element is not None:
         substitute(element, tokens or {}, findings, checking=checking)
+        put_in_files(element, home(tokens), findings, checking=checking)
         project = _Reader(element, findings).read()
     if findings.problems or project is None:
         raise ModelError(sorted(findings.problems, key=lambda problem: problem.line), source)
@@ -110,11 +116,13 @@ class _Reader:
         self._indexes: dict[str, str] = {}
         self._edges: list[Edge] = []
         self._feeds: dict[str, list[Edge]] = defaultdict(list)
+        self._library = Library()
 
     def read(self) -> Project | None:
         """Return the project, or None when it has problems."""
         attributes(self._project, _PROJECT_ATTRIBUTES, self._findings)
         name = _check_name(self._project, self._findings)
+        self._library = read_library(self._project, self._findings)
         self._read_queries(_index(self._project, "pi_RBTREE", self._findings))
         self._check_inputs()
         windows = self._read_windows()
@@ -297,7 +305,7 @@ class _Reader:
             "insert_only_output": boolean(element, "output-insert-only", findings),
             "connectors": read_connectors(element, window_type.name, findings),
         }
-        window = window_type.read(Reading(element, common, feeds, findings))
+        window = window_type.read(Reading(element, common, feeds, findings, self._library))
         if window is None:
             return None
         retention = read_retention(

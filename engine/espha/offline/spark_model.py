@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from lxml import etree
 
 from espha.connectors.topics import TopicPlan
+from espha.model.files import home, put_in_files
 from espha.model.problems import Findings
 from espha.model.tokens import substitute
 from espha.model.xml import parse
@@ -15,7 +16,7 @@ DEAD_LETTERS = "dead"
 
 
 def spark_model(xml: bytes, tokens: Mapping[str, str], published: Collection[str]) -> str:
-    """Return the model with values for its tokens and Kafka connectors on these windows only.
+    """Return the model with values for its tokens, its files, and Kafka connectors for these only.
 
     Args:
         xml: the model, which has been read without problems.
@@ -25,6 +26,7 @@ def spark_model(xml: bytes, tokens: Mapping[str, str], published: Collection[str
     root = parse(xml, "model")
     project = root if root.tag == "project" else next(root.iter("project"))
     substitute(project, tokens, Findings())
+    put_in_files(project, home(tokens), Findings())
     for groups in project.findall("project-connectors"):
         project.remove(groups)
     for query in project.iter("contquery"):

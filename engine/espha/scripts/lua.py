@@ -141,11 +141,11 @@ class LuaScript:
         """Do nothing: all of it is in this process."""
 
 
-def check_lua(code: str, function: str) -> None:
+def check_lua(code: str, *functions: str) -> None:
     """Check a script without running it.
 
     Raises:
-        ScriptError: too long, not Lua, or without the function.
+        ScriptError: too long, not Lua, or without one of these functions.
     """
     if len(code) > MAX_CODE:
         raise ScriptError(f"the script has {len(code)} characters; at most {MAX_CODE} are read")
@@ -157,9 +157,10 @@ def check_lua(code: str, function: str) -> None:
     if isinstance(answer, tuple):
         raise ScriptError(_text(answer[1]))
     bare = _SKIPPED.sub(" ", code)
-    name = re.escape(function)
-    if not re.search(rf"\bfunction\s+{name}\b|\b{name}\s*=(?!=)", bare):
-        raise ScriptError(f"the script has no function {function!r}")
+    for function in functions:
+        name = re.escape(function)
+        if not re.search(rf"\bfunction\s+{name}\b|\b{name}\s*=(?!=)", bare):
+            raise ScriptError(f"the script has no function {function!r}")
 
 
 def without_length(code: str) -> str:

@@ -200,12 +200,12 @@ def _end(process: "subprocess.Popen[bytes]", selector: selectors.BaseSelector) -
     process.communicate()
 
 
-def check_python(code: str, function: str) -> None:
+def check_python(code: str, *functions: str) -> None:
     """Check a script without running it.
 
     Raises:
-        ScriptError: too long, not Python, without the function, or with variables that would be
-            lost.
+        ScriptError: too long, not Python, without one of these functions, or with variables that
+            would be lost.
     """
     if len(code) > MAX_CODE:
         raise ScriptError(f"the script has {len(code)} characters; at most {MAX_CODE} are read")
@@ -222,8 +222,9 @@ def check_python(code: str, function: str) -> None:
     except RecursionError:
         raise ScriptError("the script is nested too deeply") from None
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    if function not in names:
-        raise ScriptError(f"the script has no function {function!r}")
+    for function in functions:
+        if function not in names:
+            raise ScriptError(f"the script has no function {function!r}")
 
 
 def _given(value: Any) -> Any:

@@ -15,7 +15,7 @@ from espha.languages.eel import (
 from espha.model.project import Field, Window
 from espha.model.schema import check_keys, check_passed_on, read_schema
 from espha.model.xml import children, only_child
-from espha.windows.shared.script_spec import Code, read_own_code
+from espha.windows.shared.script_spec import CODE_ATTRIBUTES, Code, read_own_code
 from espha.windows.shared.spec import Reading, WindowType
 
 _PLUGINS = frozenset({"context-plugin", "field-plug", "plugin", "ds2-tableserver", "mas-map"})
@@ -118,6 +118,9 @@ WINDOW = WindowType(
     "compute",
     _read,
     "computation",
-    elements=frozenset({"schema", "schema-string", "output", "expr-initialize", "code"}),
+    elements=frozenset(
+        {"schema", "schema-string", "output", "expr-initialize", "code", "code-file", "use"}
+    ),
     refused=_PLUGINS,
+    attributes=CODE_ATTRIBUTES,
 )

@@ -5,7 +5,7 @@ from typing import Literal
 from espha.languages.eel import Initialize, Language, read_expression, read_language
 from espha.model.project import Window
 from espha.model.xml import only_child
-from espha.windows.shared.script_spec import Code, read_own_code
+from espha.windows.shared.script_spec import CODE_ATTRIBUTES, Code, read_own_code
 from espha.windows.shared.spec import Reading, WindowType
 
 _PLUGINS = frozenset({"plugin", "filter-plug"})
@@ -73,6 +73,7 @@ WINDOW = WindowType(
     "filter",
     _read,
     "choice",
-    elements=frozenset({"expression", "expr-initialize", "code"}),
+    elements=frozenset({"expression", "expr-initialize", "code", "code-file", "use"}),
     refused=_PLUGINS,
+    attributes=CODE_ATTRIBUTES,
 )

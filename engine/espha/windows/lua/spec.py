@@ -1,9 +1,9 @@
 """Lua windows."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from espha.windows.shared.script_spec import ScriptWindow, read_script_window
-from espha.windows.shared.spec import Reading, WindowType
+from espha.windows.shared.script_spec import ScriptWindow, read_script_window, script_window
+from espha.windows.shared.spec import Reading
 
 
 class LuaWindow(ScriptWindow):
@@ -13,16 +13,8 @@ class LuaWindow(ScriptWindow):
 
 
 def _read(reading: Reading) -> LuaWindow | None:
-    arguments: Any = read_script_window(reading, "lua")
+    arguments = read_script_window(reading, "lua")
     return None if arguments is None else LuaWindow(**arguments)
 
 
-WINDOW = WindowType(
-    "lua",
-    _read,
-    "computation",
-    elements=frozenset({"schema", "schema-string", "code", "use", "copy"}),
-    refused=frozenset({"code-file"}),
-    attributes=frozenset({"events"}),
-    inputs=(1, None),
-)
+WINDOW = script_window("lua", _read)

@@ -1,9 +1,9 @@
 """Python windows."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from espha.windows.shared.script_spec import ScriptWindow, read_script_window
-from espha.windows.shared.spec import Reading, WindowType
+from espha.windows.shared.script_spec import ScriptWindow, read_script_window, script_window
+from espha.windows.shared.spec import Reading
 
 
 class PythonWindow(ScriptWindow):
@@ -13,16 +13,8 @@ class PythonWindow(ScriptWindow):
 
 
 def _read(reading: Reading) -> PythonWindow | None:
-    arguments: Any = read_script_window(reading, "python")
+    arguments = read_script_window(reading, "python")
     return None if arguments is None else PythonWindow(**arguments)
 
 
-WINDOW = WindowType(
-    "python",
-    _read,
-    "computation",
-    elements=frozenset({"schema", "schema-string", "code", "use", "copy"}),
-    refused=frozenset({"code-file"}),
-    attributes=frozenset({"events"}),
-    inputs=(1, None),
-)
+WINDOW = script_window("python", _read)

@@ -16,7 +16,7 @@ from espha.scripts import Call, Input, Script, ScriptError
 from espha.scripts.lua import LuaScript
 from espha.scripts.python import PythonScript
 from espha.windows.shared.script_spec import Code, ScriptWindow
-from espha.windows.shared.stage import Moment, Unit, places
+from espha.windows.shared.stage import Moment, Stage, Unit, places
 
 OPCODE: Final = "_opcode"
 """What a row calls the opcode that it wants."""
@@ -141,6 +141,11 @@ class Scripted:
     def restore(self, state: Any) -> None:
         """Put the variables back."""
         self._call.restore(state)
+
+
+def script_stages(window: ScriptWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
+    """Return the stages of a window whose events a script makes."""
+    return [Scripted(window, feeds)]
 
 
 class ScriptPredicate:

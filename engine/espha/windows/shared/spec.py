@@ -1,13 +1,14 @@
 """What a window type says of itself, and what reading its XML needs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from lxml import etree
 
 from espha.model.problems import Findings
 from espha.model.project import Field, Window
+from espha.windows.shared.library import Library
 
 COMMON_ELEMENTS = frozenset({"connectors", "retention", "splitter-expr"})
 COMMON_REFUSED = frozenset({"splitter-plug"})
@@ -48,12 +49,14 @@ class Reading:
         common: what all windows have, as arguments of the window's class; no `fields` yet.
         feeds: the edges into it, in the order of the XML; `Moment.port` counts them.
         findings: where problems go.
+        library: what the scripts of the project share.
     """
 
     element: etree._Element
     common: dict[str, Any]
     feeds: tuple[Feed, ...]
     findings: Findings
+    library: Library = field(default_factory=Library)
 
     @property
     def feed(self) -> tuple[Field, ...]:

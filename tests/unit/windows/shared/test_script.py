@@ -164,7 +164,11 @@ def test_the_function_can_have_another_name() -> None:
         ("lua", {"code": "function create( end"}, "script:1:"),
         ("python", {"code": "def create(:"}, "line 1: invalid syntax"),
         ("lua", {"code": "function made() end"}, "the script has no function 'create'"),
-        ("lua", {"more": "<code-file>a.lua</code-file>"}, "a model is one file"),
+        (
+            "lua",
+            {"more": "<code-file>a.lua</code-file>"},
+            "the file 'a.lua' is not read: only the model",
+        ),
         ("lua", {"more": "<use>nothing</use>"}, "field 'nothing' is missing"),
         ("lua", {"more": "<copy>y</copy>"}, "field 'y' is missing, or does not have the same type"),
     ],
