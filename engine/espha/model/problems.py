@@ -1,7 +1,8 @@
 """What is wrong with a model, and where."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from lxml import etree
 
@@ -72,3 +73,9 @@ def line_of(element: etree._Element) -> int:
     """Return the line of an element, counted from 1."""
     line = element.sourceline
     return line if isinstance(line, int) else 1
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return `; do you mean …?` where a known name is like this one; else nothing."""
+    close = get_close_matches(name[:MAX_TEXT], list(known), n=1)
+    return f"; do you mean {close[0]!r}?" if close else ""

@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny
 from espha.model.problems import Problem
 from espha.model.types import TypeName
 
-Index = Literal["pi_EMPTY", "pi_HASH", "pi_RBTREE", "pi_LN_HASH", "pi_CL_HASH", "pi_FW_HASH"]
+Index = Literal[
+    "pi_EMPTY", "pi_HASH", "pi_RBTREE", "pi_LN_HASH", "pi_CL_HASH", "pi_FW_HASH", "pi_HLEVELDB"
+]  # fmt: skip
 
 
 class Part(BaseModel):
@@ -140,6 +142,10 @@ class Window(Part):
             if connector.class_ == "kafka" and connector.type == direction:
                 return connector
         return None
+
+
+class IdleWindow(Window):
+    """A window that no event can reach, because no edge leads into it; it does nothing."""
 
 
 class Project(Part):

@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import cast
 
 from lxml import etree
 
-from espha.model.problems import Findings
+from espha.model.problems import Findings, meant
 from espha.model.project import Field
 from espha.model.types import TYPES, TypeName
 from espha.model.xml import attributes, boolean, children, only_child, text_of
@@ -23,12 +24,41 @@ def read_schema(window: etree._Element, findings: Findings) -> tuple[Field, ...]
         findings.refuse(window, "needs one <schema> or one <schema-string>")
         return None
     if element is not None and text is None:
-        attributes(element, frozenset({"name"}), findings)
+        attributes(element, frozenset({"name", "copy", "copy-keys"}), findings)
         text = only_child(element, "schema-string", findings)
     if text is not None:
         return _checked(text, _from_string(text, findings), findings)
     assert element is not None  # noqa: S101 - one of the two is there
     return _checked(element, _from_fields(element, findings), findings)
+
+
+def copy_schema(
+    window: etree._Element, others: Mapping[str, etree._Element], findings: Findings
+) -> None:
+    """Give a window whose `<schema copy="w"/>` has no fields those of the window `w`, in place."""
+    schema = window.find("schema")
+    name = "" if schema is None else schema.get("copy", "").strip()
+    if schema is None or not name or len(schema):
+        return
+    other = others.get(name)
+    if other is None:
+        findings.refuse(schema, f"copy: there is no window {name!r}{meant(name, others)}")
+        return
+    for found in other.iterchildren("schema", "schema-string"):
+        schema.extend(deepcopy([found] if found.tag == "schema-string" else list(found)))
+    if not len(schema):
+        findings.refuse(schema, f"copy: window {name!r} has no <schema>; write the fields here")
+
+
+def given_fields(window: etree._Element) -> tuple[Field, ...]:
+    """Return the schema that a window is given, if it is whole; it need not have a key."""
+    texts = [*window.findall("schema-string"), *window.findall("schema/schema-string")]
+    findings = Findings()
+    found = [field for text in texts for field in _from_string(text, findings)]
+    for element in window.findall("schema"):
+        found += _from_fields(element, findings)
+    fields = tuple(field for field in found if field is not None)
+    return () if findings.problems else fields
 
 
 def _from_string(element: etree._Element, findings: Findings) -> list[Field | None]:
@@ -84,19 +114,6 @@ def _checked(
         findings.refuse(element, "the schema has no key field")
         return None
     return tuple(result)
-
-
-def check_keys(
-    window: etree._Element, fields: Sequence[Field], feed: Sequence[Field], findings: Findings
-) -> bool:
-    """Refuse a window whose key is not the key of its input."""
-    key = [field.name for field in fields if field.key]
-    wanted = [field.name for field in feed if field.key]
-    if sorted(key) == sorted(wanted):
-        return True
-    found, expected = ", ".join(key), ", ".join(wanted)
-    findings.refuse(window, f"the key is {found}; it must be that of the input, {expected}")
-    return False
 
 
 def check_passed_on(

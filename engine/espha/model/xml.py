@@ -9,7 +9,7 @@ from espha.model.problems import Findings, ModelError, Problem
 MAX_BYTES = 2 * 1024 * 1024
 """A ConfigMap holds 1 MiB; nothing larger can come from a deployment."""
 
-IGNORED = frozenset({"metadata", "description", "comment", "documentation"})
+IGNORED = frozenset({"metadata", "description", "comment", "documentation", "notes"})
 """Elements that have no meaning for an engine, wherever they occur."""
 
 
@@ -96,7 +96,7 @@ def properties(element: etree._Element | None, findings: Findings) -> dict[str, 
             if not name:
                 findings.refuse(item, "a property needs a name")
             elif name in result:
-                findings.refuse(item, f"property {name!r} is given twice")
+                findings.warn(item, f"property {name!r} is given twice; the last one counts")
             result[name] = text_of(item) or item.get("value", "")
     return result
 

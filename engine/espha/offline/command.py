@@ -123,7 +123,9 @@ def read(model: Path, settings: Sequence[str], *, checking: bool = False) -> Pro
         ModelError: the model is refused.
     """
     tokens = {**home_tokens(model), **read_settings(settings)}
-    return read_project(model.read_bytes(), str(model), tokens=tokens, checking=checking)
+    return read_project(
+        model.read_bytes(), str(model), tokens=tokens, checking=checking, unnamed=model.stem
+    )
 
 
 def home_tokens(model: Path) -> dict[str, str]:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import cast
 
-from espha.model.project import Field, Window
+from espha.model.project import Field, IdleWindow, Window
+from espha.windows.shared.by_name import ByName, merged
 from espha.windows.shared.index import index_of
 from espha.windows.shared.spec import WindowType
 from espha.windows.shared.stage import Collapse, OnlyInserts, Stage
@@ -24,8 +25,14 @@ def build_stages(window: Window, feeds: Feeds) -> list[Stage]:
         window: the window.
         feeds: schemas of the windows that feed it, in the order of the edges.
     """
+    if isinstance(window, IdleWindow):
+        return []
     window_type = WINDOWS[window.type]
-    stages = _builder(window_type)(window, feeds)
+    stages: list[Stage] = []
+    if window_type.by_name and len(set(feeds)) > 1:
+        stages.append(ByName(feeds))
+        feeds = [merged(feeds)] * len(feeds)
+    stages += _builder(window_type)(window, feeds)
     if window.stateful and not window_type.own_rows:
         stages.append(index_of(window))
     if window.collapse_updates:

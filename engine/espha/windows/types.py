@@ -55,6 +55,7 @@ REFUSED_WINDOWS: Final[Mapping[str, str]] = {
     "train": "models are not trained; use window-calculate, window-python or a score as data",
     "score": _SCORING,
     "model-reader": _SCORING,
+    "model-supervisor": _SCORING,
     "procedural": "DS2, MAS modules and C++ plug-ins are not run; use window-python or window-lua",
     "object-tracker": "video and images are not processed",
     "textcontext": _TEXTS,

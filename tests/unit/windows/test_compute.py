@@ -38,6 +38,13 @@ def test_expressions_share_variables_in_the_order_of_the_fields() -> None:
     assert rows == [(1, 7, "2/1"), (2, 8, "4/2")]
 
 
+def test_the_key_may_have_more_fields_than_that_of_the_input() -> None:
+    body = "<schema-string>s*:string,id*:int64,n:int64</schema-string>"
+    body += "<output><field-expr>x + 1</field-expr></output>"
+    kernel = Kernel(behind(SCHEMA, window(body)))
+    assert computed(kernel, insert(1, 4)) == [Event("I", "N", ("a", 1, 5))]
+
+
 def test_a_refused_event_leaves_all_variables_as_they_were() -> None:
     kernel = Kernel(behind(SCHEMA, window(COUNTED)))
     assert computed(kernel, insert(1, -1)) == []

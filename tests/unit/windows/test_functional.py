@@ -48,6 +48,31 @@ def one(functions: dict[str, str], feed: str, values: tuple[Any, ...], schema: s
     return event.values[1:]
 
 
+TWO = '<edge source="in more" target="out"/>'
+
+
+def two_inputs(more: str) -> Kernel:
+    functions = {"from": "input()", "n": "sum($x,1)"}
+    body = window("id*:int64,from:string,x:double,n:double,s:string", context(functions))
+    sources = source("id*:int64,x:int32,s:string") + source(more, name="more")
+    return Kernel(read_project(xml(sources + body, TWO)), published=["q/out"])
+
+
+def test_several_inputs_go_by_the_names_of_their_fields() -> None:
+    running = two_inputs("t:string,x:double,id*:int64")
+    first = running.publish("q/in", Event("I", "N", (1, 2, "a")), 0)
+    second = running.publish("q/more", Event("I", "N", ("b", 2.5, 7)), 0)
+    assert [event.values for _, event in first + second] == [
+        (1, "in", 2.0, 3.0, "a"),
+        (7, "more", 2.5, 3.5, None),
+    ]
+
+
+def test_inputs_whose_types_do_not_go_together_are_refused() -> None:
+    with pytest.raises(ModelError, match="field 'x' is int32 in one input and string in another"):
+        two_inputs("id*:int64,x:string")
+
+
 def test_a_function_sets_the_field_of_its_name() -> None:
     """Others are variables, and what no function sets comes from the input by name."""
     found = one(

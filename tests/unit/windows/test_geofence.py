@@ -28,9 +28,16 @@ SQUARE = "0 0 10 0 10 10 0 10 0 0"
 HOLED = SQUARE + " 4 4 6 4 6 6 4 6 4 4"
 
 
+ROLES = (
+    '<edge source="in" target="out" role="position"/>'
+    '<edge source="fences" target="out" role="geometry"/>'
+)
+
+
 def project(
     options: str = "",
     *,
+    edges: str = ROLES,
     lookup: str = "0",
     output: str = OUTPUT,
     geometry: str = GEOMETRY,
@@ -43,10 +50,6 @@ def project(
         + f'<window-geofence name="out" index="{index}">{before}<geofence {options}/>{geometry}'
         f'<position x-fieldname="x" y-fieldname="y" lookupdistance="{lookup}"/>{output}{SUB}'
         "</window-geofence>"
-    )
-    edges = (
-        '<edge source="in" target="out" role="position"/>'
-        '<edge source="fences" target="out" role="geometry"/>'
     )
     return read_project(xml(windows, edges))
 
@@ -79,6 +82,21 @@ def test_a_position_is_in_a_polygon_or_outside() -> None:
     assert run.at(10.0, 5.0) == [("I", "square", "a yard", 0.0, "inside", 0)]  # on the border
     assert run.at(11.0, 5.0) == [("I", None, None, None, "outside", 0)]
     assert run.at(None, 5.0) == [("I", None, None, None, "outside", 0)]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        '<edge source="in fences" target="out"/>',
+        '<edge source="in" target="out"/><edge source="fences" target="out" role="geometry"/>',
+        '<edge source="fences" target="out"/><edge source="in" target="out" role="position"/>',
+        '<edge source="fences" target="out" role="geometry"/><edge source="in" target="out"/>',
+    ],
+)
+def test_an_edge_without_a_role_is_known_by_its_place(edges: str) -> None:
+    run = Run(edges=edges)
+    assert run.fence("square", SQUARE) == []
+    assert [found[1] for found in run.at(5.0, 5.0)] == ["square"]
 
 
 def test_a_position_is_in_a_circle_up_to_its_radius() -> None:

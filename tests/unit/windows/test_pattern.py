@@ -235,6 +235,12 @@ def test_an_event_that_the_match_did_without_is_null() -> None:
     assert run.trade(2, 2.0) == [(1, None, 3)]
 
 
+def test_an_empty_expression_is_null() -> None:
+    output = '<field-expr node="e1"></field-expr><field-selection node="e1" name="id"/>'
+    run = Run(event("e1", "price > 0"), "e1", output, schema="nr*:int64,a:string,b:int64")
+    assert run.trade(5, 1.0) == [(0, None, 5)]
+
+
 def test_an_inactive_pattern_does_nothing() -> None:
     assert Run(FOLLOWED, "e1", pattern='active="false"').trade(1, 1.0) == []
 

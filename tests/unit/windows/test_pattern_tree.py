@@ -102,6 +102,8 @@ def ends(logic: str, events: str) -> str:
         ("fby(a,is(fby(b,c)))", "abxc", "-2"),
         ("fby(a,is(not(b)),c)", "axbc", "+3"),
         ("fby(a,is(not(b)),c)", "ab", "-1"),
+        ("fby(not(not(a)),not(not(b)))", "ab", "+1"),
+        ("fby(not(not(a)),not(not(b)))", "axb", "-1"),
         # not without a limit: about the next event
         ("fby(a,not(b))", "ax", "+1"),
         ("fby(a,not(b))", "ab", "-1"),

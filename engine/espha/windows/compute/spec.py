@@ -13,7 +13,7 @@ from espha.languages.eel import (
     read_language,
 )
 from espha.model.project import Field, Window
-from espha.model.schema import check_keys, check_passed_on, read_schema
+from espha.model.schema import check_passed_on, read_schema
 from espha.model.xml import children, only_child
 from espha.windows.shared.script_spec import CODE_ATTRIBUTES, Code, read_own_code
 from espha.windows.shared.spec import Reading, WindowType
@@ -73,10 +73,8 @@ def _refuse_plugins(parent: etree._Element, reading: Reading) -> None:
 
 
 def _good_keys(reading: Reading, fields: tuple[Field, ...]) -> bool:
-    element, findings = reading.element, reading.findings
     keys = [field for field in fields if field.key]
-    good = check_keys(element, fields, reading.feed, findings)
-    return good and check_passed_on(element, keys, reading.feed, findings)
+    return check_passed_on(reading.element, keys, reading.feed, reading.findings)
 
 
 def _expressions(

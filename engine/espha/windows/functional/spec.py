@@ -185,4 +185,6 @@ WINDOW = WindowType(
     _read,
     "computation",
     elements=frozenset({"schema", "schema-string", "function-context", "event-loops", "generate"}),
+    inputs=(1, None),
+    by_name=True,
 )

@@ -88,6 +88,7 @@ _GEOMETRY: Final = frozenset(
      "data-separator", "desc-fieldname"}
 )  # fmt: skip
 _POSITION: Final = frozenset({"x-fieldname", "y-fieldname", "lookupdistance"})
+_ROLES: Final = ("position", "geometry")
 _OUTPUTS: Final = ("geoid", "geodesc", "geodistance", "eventtype", "eventnumber")
 _NUMBERS: Final = frozenset({*INTEGERS, *DOUBLES})
 _WANTED: Final[Mapping[str, frozenset[str]]] = {
@@ -100,11 +101,10 @@ _WANTED: Final[Mapping[str, frozenset[str]]] = {
 
 def _read(reading: Reading) -> GeofenceWindow | None:
     before = len(reading.findings.problems)
-    ports = {feed.role: port for port, feed in enumerate(reading.feeds)}
-    if set(ports) != {"position", "geometry"}:
-        reading.refuse('needs one edge with role="position" and one with role="geometry"')
+    ports = _ports(reading)
+    if ports is None:
         return None
-    positions, geometries = (reading.feeds[ports[role]] for role in ("position", "geometry"))
+    positions, geometries = (reading.feeds[ports[role]] for role in _ROLES)
     parts = {tag: _part(reading, tag) for tag in ("geofence", "geometry", "position", "output")}
     geometry = _geometry(reading, parts["geometry"], geometries, ports["geometry"])
     position = _position(reading, parts["position"], positions, ports["position"])
@@ -121,6 +121,16 @@ def _read(reading: Reading) -> GeofenceWindow | None:
         geometry=geometry,
         outputs=outputs,
     )
+
+
+def _ports(reading: Reading) -> dict[str, int] | None:
+    """Say which input is which: by role, else the first one has the positions."""
+    roles = [feed.role for feed in reading.feeds]
+    if roles[0] == roles[1] != "data":
+        reading.refuse('needs one edge with role="position" and one with role="geometry"')
+        return None
+    swapped = roles[0] == "geometry" or roles[1] == "position"
+    return dict(zip(_ROLES, (1, 0) if swapped else (0, 1), strict=True))
 
 
 def _part(reading: Reading, tag: str) -> etree._Element:
@@ -291,5 +301,5 @@ WINDOW = WindowType(
     "places",
     elements=frozenset({"schema", "schema-string", "geofence", "geometry", "position", "output"}),
     inputs=(2, 2),
-    roles=frozenset({"position", "geometry"}),
+    roles=frozenset(_ROLES),
 )

@@ -136,13 +136,10 @@ class _Reader:
             raise _at(token, f"{operator} takes one operand, not {len(parts)}")
         if count is not None and operator != "is":
             raise _at(token, f"a count goes with is, not with {operator}")
-        return Logic(
-            operator,
-            "",
-            tuple([self.read(part, depth + 1) for part in parts]),
-            None if limit is None else _limit(token, limit),
-            1 if count is None else _count(token, count),
-        )
+        read = tuple([self.read(part, depth + 1) for part in parts])
+        duration = None if limit is None else _limit(token, limit)
+        made = Logic(operator, "", read, duration, 1 if count is None else _count(token, count))
+        return _without_double_not(made)
 
     def _event(self, token: Token) -> Logic:
         name = str(token)
@@ -154,6 +151,14 @@ class _Reader:
             raise _at(token, f"event {name!r} occurs twice; give the second one its own <event>")
         self._seen.add(name)
         return Logic("event", name)
+
+
+def _without_double_not(logic: Logic) -> Logic:
+    """Return `is(a)` for `not(not(a))`: the next event is not one that is not a."""
+    inner = logic.parts[0]
+    if logic[0] == inner[0] == "not" and logic.limit is None and inner.limit is None:
+        return Logic("is", "", inner.parts)
+    return logic
 
 
 def _limit(operator: Token, tree: Tree[Token]) -> int:

@@ -39,7 +39,7 @@ class EventOfInterest(NamedTuple):
 
 
 class PatternOutput(NamedTuple):
-    """What is written to one field: a field of the event `node`, or an expression on it."""
+    """What is written to one field: a field of the event `node`, an expression on it, or null."""
 
     node: str
     field: str
@@ -269,6 +269,8 @@ class _Reader:
                 findings.refuse(element, f"{what}{name!r} is not a field of the event {node}")
                 return PatternOutput("", "", "")
             return PatternOutput(node, self._fitting(element, fields, name, field), "")
+        if not text_of(element):
+            return PatternOutput(node, "", "")
         seen = (*fields, *bound_fields(fields, self._bound))
         expression = read_expression(element, Language(seen, self._initialize), findings, what)
         if expression is not None:

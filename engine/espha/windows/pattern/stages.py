@@ -304,6 +304,8 @@ class _Outputs:
     def _column(
         self, output: PatternOutput, fields: tuple[Field, ...], field: Field
     ) -> Callable[[Row, Instance, int], Value]:
+        if not output.expression and not output.field:
+            return lambda row, instance, clock: None
         names = bound_fields(fields, self._bound) if output.expression else ()
         seen = [place for place, field in enumerate(self._bound) if field in names]
         language = Language((*fields, *names), self._initialize)

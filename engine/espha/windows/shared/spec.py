@@ -83,6 +83,7 @@ class WindowType:
         roles: what an edge into it may be taken for, beside "data".
         no_retention: why a window of this type has no `<retention>`; empty: it can have one.
         own_rows: it keeps its rows itself, in another way than by an index over what leaves.
+        by_name: of several inputs it sees one schema, in which fields go by their names.
     """
 
     name: str
@@ -95,6 +96,7 @@ class WindowType:
     roles: frozenset[str] = frozenset()
     no_retention: str = ""
     own_rows: bool = False
+    by_name: bool = False
 
     @property
     def package(self) -> str:
