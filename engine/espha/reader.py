@@ -108,7 +108,7 @@ def _check_name(element: etree._Element, findings: Findings) -> str:
 
 def _index(element: etree._Element, inherited: str, findings: Findings) -> str:
     given: str = element.get("index", "").strip() or inherited
-    index = _INDEXES.get(given.lower())
+    index: str | None = _INDEXES.get(given.lower())
     if index is None:
         known = ", ".join(_INDEXES.values())
         findings.refuse(element, f"index {given!r} is not one of: {known}")
