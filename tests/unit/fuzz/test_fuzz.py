@@ -69,7 +69,7 @@ def feed(project: Project, chance: random.Random) -> None:
     kernel = Kernel(project, published=list(project.windows))
     sources = [window for window in project.windows.values() if window.type == "source"]
     clock = 1_700_000_000_000
-    for _ in range(6):
+    for _ in range(6 if sources else 0):
         window = chance.choice(sources)
         row = tuple(value(chance, field.type) for field in window.fields)
         if getattr(window, "autogen_key", False):
