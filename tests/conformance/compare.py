@@ -109,7 +109,8 @@ def same_cell(wanted: str, actual: str, digits: int) -> bool:
         return _moment(wanted) == _moment(actual) != ""
     if "e" in wanted.lower():
         return abs(one - other) <= abs(one) * 1e-5
-    return abs(one - other) <= max(0.5005 / 10**digits, abs(one) * 1e-9)
+    tolerance: float = max(0.5005 * float(f"1e-{digits}"), abs(one) * 1e-9)
+    return abs(one - other) <= tolerance
 
 
 def _moment(text: str) -> str:
