@@ -12,6 +12,10 @@ def _equals(left: Any, right: Any) -> int:
     return int(equal(left, right))
 
 
+def _in(value: Any, *others: Any) -> int:
+    return int(any(equal(value, other) for other in others))
+
+
 def _order(*wanted: int) -> Function:
     """Return a comparison; with a null it does not hold."""
 
@@ -105,6 +109,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "lt": _order(-1),
     "le": _LE,
     "lte": _LE,
+    "in": Function("aa*", _in, nulls=True),
     "between": Function("aaa", _between, nulls=True),
     "compare": Function("aa", compare, nulls=True),
 }

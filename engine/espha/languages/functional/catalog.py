@@ -2,8 +2,8 @@
 
 What a function takes is written with one letter for each argument: `a` any value, `s` a text,
 `n` a number, `i` a whole number, `p` a regular expression, `j` a path into JSON, `x` an XPath,
-`f` a time format. `?` stands before the arguments that may be missing; `*` at the end means that
-the last argument can come more than once.
+`f` a time format to write, `r` one to read. `?` stands before the arguments that may be missing;
+`*` at the end means that the last argument can come more than once.
 """
 
 from collections.abc import Callable

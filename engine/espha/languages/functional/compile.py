@@ -22,6 +22,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
 }
 """Every function of the language, by name."""
 
+_ANY_CASE: Final = {name.lower(): name for name in FUNCTIONS}
+
 _COERCIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "s": text,
     "n": number,
@@ -30,12 +32,14 @@ _COERCIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "j": text,
     "x": text,
     "f": text,
+    "r": text,
 }
 _CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
     "p": regexes.checked,
     "j": documents.json_path,
     "x": documents.compiled_xpath,
     "f": times.checked_format,
+    "r": times.checked_reading,
 }
 
 
@@ -47,6 +51,7 @@ class Names:
         results: slots of functions that have run by then.
         properties: slots of properties and of elements of loops.
         constants: texts of `<expressions>`.
+        remarks: what was noticed while functions were compiled, as sentences for their author.
     """
 
     def __init__(self, fields: Sequence[str]) -> None:
@@ -54,6 +59,7 @@ class Names:
         self.results: dict[str, int] = {}
         self.properties: dict[str, int] = {}
         self.constants: dict[str, str] = {}
+        self.remarks: list[str] = []
 
     def copy(self) -> "Names":
         """Return names to which others can be added."""
@@ -62,6 +68,7 @@ class Names:
         names.results = dict(self.results)
         names.properties = dict(self.properties)
         names.constants = dict(self.constants)
+        names.remarks = self.remarks
         return names
 
 
@@ -78,8 +85,10 @@ def constant(node: Node, names: Names) -> Literal | None:
 def compile_node(node: Node, names: Names) -> Run:
     """Return the function that computes a tree.
 
+    A name that stands for nothing is null, with a remark.
+
     Raises:
-        FunctionError: a function, a name, a number of arguments, or a constant is wrong.
+        FunctionError: a function, a number of arguments, or a constant is wrong.
     """
     known = constant(node, names)
     if known is not None:
@@ -106,21 +115,24 @@ def _field(node: FieldName, names: Names) -> Run:
         return lambda frame: frame.row[place]
     if name in names.properties:
         return _slot(names.properties[name])
-    raise FunctionError(
-        f"${name} is neither a field of the input nor a function before it"
-        + _hint(name, [*names.results, *names.fields])
-    )
+    hint = _hint(name, [*names.results, *names.fields])
+    reason = f"${name} is neither a field of the input nor a function before it"
+    names.remarks.append(f"{reason}, so it is null{hint}")
+    return _null
 
 
 def _property(node: PropertyName, names: Names) -> Run:
     places = names.properties if node.name in names.properties else names.results
     if node.name not in places:
-        known = [*names.properties, *names.constants]
-        raise FunctionError(
-            f"#{node.name} is not a property or expression{_hint(node.name, known)}"
-        )
+        hint = _hint(node.name, [*names.properties, *names.constants])
+        names.remarks.append(f"#{node.name} is not a property or expression, so it is null{hint}")
+        return _null
     whole, path = _slot(places[node.name]), node.path
     return (lambda frame: documents.part_of(whole(frame), path)) if path else whole
+
+
+def _null(_frame: Frame) -> None:
+    return None
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
@@ -129,7 +141,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def _call(node: Call, names: Names) -> Run:
-    function = FUNCTIONS.get(node.name)
+    function = FUNCTIONS.get(_ANY_CASE.get(node.name.lower(), node.name))
     if function is None:
         hint = _hint(node.name, list(FUNCTIONS))
         raise FunctionError(f"there is no function {node.name}(){hint}")

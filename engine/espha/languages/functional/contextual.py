@@ -13,11 +13,9 @@ def _outstr(*values: Any) -> str:
     return bounded("".join([text(value) or "" for value in values]))
 
 
-_NUMBER = Function("", lambda frame: frame.number, framed=True)
-
 FUNCTIONS: Final[Mapping[str, Function]] = {
-    "eventNumber": _NUMBER,
-    "eventCounter": _NUMBER,
+    "eventNumber": Function("", lambda frame: frame.number, framed=True),
+    "eventCounter": Function("", lambda frame: frame.counter, framed=True),
     "input": Function("", lambda frame: frame.source, framed=True),
     "opcode": Function("", lambda frame: frame.opcode, framed=True),
     "flags": Function("", lambda frame: frame.flags, framed=True),

@@ -10,7 +10,7 @@ from lxml import etree
 
 from espha.languages.functional.catalog import Function
 from espha.languages.functional.errors import FunctionError
-from espha.languages.functional.values import MAX_TEXT, bounded, settled, text
+from espha.languages.functional.values import MAX_TEXT, bounded, integer, settled, text
 from espha.model.problems import ModelError
 from espha.model.xml import parse
 
@@ -206,9 +206,15 @@ def as_map(source: Any, outer: str, inner: str) -> dict[str, Any]:
     return result
 
 
-def _list_item(source: Any, place: int, delimiter: str = ",") -> Any:
-    parts = as_list(source, delimiter)
-    return parts[place] if 0 <= place < len(parts) else None
+def _list_item(source: Any, *how: Any) -> Any:
+    """Take the place, or the delimiter and the place, in either order."""
+    place, delimiter = how[0], ","
+    if len(how) == 2:
+        swapped = integer(how[0]) is None
+        place, delimiter = (how[1], how[0]) if swapped else (how[0], how[1])
+    found = integer(place)
+    parts = as_list(source, text(delimiter) or "")
+    return parts[found] if found is not None and 0 <= found < len(parts) else None
 
 
 def _map_value(source: Any, name: str, outer: str = ",", inner: str = "=") -> Any:
@@ -232,7 +238,7 @@ def part_of(value: Any, path: str) -> Any:
     steps = path.split("/")
     for step in steps:
         if isinstance(value, tuple | list):
-            value = _list_item(value, int(step)) if step.isdigit() and len(step) < 10 else None
+            value = _list_item(value, step) if step.isdigit() and len(step) < 10 else None
         else:
             value = value.get(step) if isinstance(value, dict) else None
     return value
@@ -245,7 +251,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "jsonArraySize": Function("a?j", lambda source, path="": len(json_elements(source, path))),
     "xpath": Function("ax?s", _xpath),
     "xml": Function("a?x", _xml),
-    "listItem": Function("ai?s", _list_item),
+    "listItem": Function("aa?a", _list_item),
     "listSize": Function("a?s", lambda source, delimiter=",": len(as_list(source, delimiter))),
     "setContains": Function("as?s", _set_contains),
     "mapValue": Function("as?ss", _map_value),

@@ -16,7 +16,8 @@ class Frame:
         source: name of the window that it comes from.
         clock: milliseconds since 1970, from the order record.
         token: number of the source event that led here.
-        number: number of the event that is being made, from 0, over the life of the window.
+        number: which of the events that one input event becomes is being made, from 0.
+        counter: number of the event that is being made, from 0, over the life of the window.
         draws: how many random values the window has drawn.
         salt: what tells this window from others that draw for the same token.
         slots: results of functions, properties and loops.
@@ -24,6 +25,7 @@ class Frame:
 
     __slots__ = (
         "clock",
+        "counter",
         "draws",
         "flags",
         "number",
@@ -38,7 +40,7 @@ class Frame:
     def __init__(self, size: int, salt: str = "") -> None:
         self.row: tuple[Value, ...] = ()
         self.opcode, self.flags, self.source = "I", "N", ""
-        self.clock = self.token = self.number = self.draws = 0
+        self.clock = self.token = self.number = self.counter = self.draws = 0
         self.salt = salt
         self.slots: list[Any] = [None] * size
 

@@ -6,6 +6,7 @@ from typing import Final, cast
 
 from lxml import etree
 
+from espha.languages.functional.compile import FUNCTIONS
 from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.parse import Literal, parse
 from espha.languages.functional.scope import Scope, Step, StepKind, used_names
@@ -13,7 +14,6 @@ from espha.model.problems import Findings
 from espha.model.project import Part
 from espha.model.xml import attributes, children, text_of
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _MARKS = re.compile(r"[$#()'\"\\]")
 """A text with one of these was meant to be a function."""
 
@@ -68,11 +68,10 @@ def read_context(elements: Iterable[etree._Element], scope: Scope, findings: Fin
 
 def name_of(element: etree._Element, findings: Findings) -> str | None:
     """Return the name that other functions can use; None when it cannot be used."""
-    name = element.get("name", "")
-    if _NAME.fullmatch(name):
-        return name
-    findings.refuse(element, f"the name {name!r} cannot be used: give it letters, digits, _ . or -")
-    return None
+    name = element.get("name", "").strip()
+    if not name:
+        findings.refuse(element, "needs a name")
+    return name or None
 
 
 def _expressions(block: etree._Element, scope: Scope, findings: Findings) -> list[tuple[str, str]]:
@@ -112,20 +111,25 @@ def _step(
     element: etree._Element, kind: StepKind, outer: str, inner: str, findings: Findings
 ) -> Step | None:
     name = name_of(element, findings)
+    text = text_of(element)
     try:
-        canonical = _canonical(text_of(element), kind)
+        canonical = _canonical(text)
     except FunctionError as error:
         findings.refuse(element, str(error))
         return None
+    if kind == "function" and text in FUNCTIONS:
+        findings.warn(element, f"{text!r} is a text here; the function is called by {text}()")
     return None if name is None else Step(kind, name, canonical, outer, inner)
 
 
-def _canonical(text: str, kind: StepKind) -> str:
-    """Return the function of a step; a property can also be a plain text, such as `GOOG,IBM`."""
+def _canonical(text: str) -> str:
+    """Return the function of a step, or a plain text such as `GOOG,IBM` as one; empty is null."""
+    if not text:
+        return "null"
     try:
         return str(parse(text))
     except FunctionError:
-        if kind == "function" or not text or _MARKS.search(text):
+        if _MARKS.search(text):
             raise
         return str(Literal(text))
 
@@ -143,6 +147,7 @@ def _in_order(
             steps.append(step)
         except FunctionError as error:
             findings.refuse(element, str(error))
+        remarked(element, scope, findings)
 
     def add_ready(coming: set[str]) -> None:
         progress = True
@@ -168,6 +173,13 @@ def _is_ready(step: Step, coming: set[str], scope: Scope) -> bool:
     names = scope.names
     known = {*names.fields, *names.results, *names.properties, *names.constants}
     return not (used_names(parse(step.text)) & coming) - known
+
+
+def remarked(element: etree._Element, scope: Scope, findings: Findings) -> None:
+    """Pass on, as warnings, what was noticed when functions of `element` were compiled."""
+    for remark in dict.fromkeys(scope.names.remarks):
+        findings.warn(element, remark)
+    scope.names.remarks.clear()
 
 
 def constant_text(element: etree._Element, scope: Scope) -> str:

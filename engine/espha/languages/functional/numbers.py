@@ -80,6 +80,18 @@ def _whole(cut: Callable[[Number], int]) -> Function:
     return Function("n", lambda value: settled(cut(value)))
 
 
+def _total(compute: Callable[..., float], takes: str = "n") -> Function:
+    """Return a function with null where `compute` has no result."""
+
+    def run(*values: Number) -> Number | None:
+        try:
+            return settled(compute(*values))
+        except (ValueError, OverflowError):
+            return None
+
+    return Function(takes, run)
+
+
 def _interval(value: Any, *parts: Any) -> Any:
     """Return the result behind the first limit that lies above `value`, or the last part."""
     if value is None:
@@ -99,6 +111,8 @@ def _random(frame: Frame, low: Number = 0.0, high: Number = 1.0) -> Number | Non
     return settled(low + (high - low) * frame.fraction())
 
 
+_POWER = _total(math.pow, "nn")
+_CEILING = _whole(math.ceil)
 _DIFFERENCE = Function("nn*", _difference)
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
@@ -113,7 +127,16 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "mod": Function("nn", _mod),
     "abs": Function("n", lambda value: settled(abs(value))),
     "neg": Function("n", lambda value: settled(-value)),
-    "ceiling": _whole(math.ceil),
+    "increment": Function("n", lambda value: settled(value + 1)),
+    "decrement": Function("n", lambda value: settled(value - 1)),
+    "sqrt": _total(math.sqrt),
+    "exp": _total(math.exp),
+    "log": _total(math.log),
+    "log10": _total(math.log10),
+    "pow": _POWER,
+    "power": _POWER,
+    "ceiling": _CEILING,
+    "ceil": _CEILING,
     "floor": _whole(math.floor),
     "round": Function("n?i", _round),
     "precision": Function("ni", _round),
@@ -122,6 +145,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "long": Function("a", integer),
     "double": Function("a", double),
     "number": Function("a", number),
+    "isNumber": Function("a", lambda value: int(number(value) is not None), nulls=True),
     "interval": Function("aaa?a*", _interval, nulls=True),
     "random": Function("?nn", _random, framed=True),
 }

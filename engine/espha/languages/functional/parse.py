@@ -1,12 +1,13 @@
 """The function language: text to a tree.
 
-    node     = call | field | property | number | text | "true" | "false" | "null"
-    call     = name "(" [ node { "," node } ] ")"
+    node     = call | field | property | number | text | word | "true" | "false" | "null"
+    call     = name "(" [ node { "," node } [ "," ] ] ")"
     field    = "$" name                      a field of the event, or what a function gave
     property = "#" name [ "/" path ]         a property, an expression, the element of a loop
 
 Texts stand in single or double quotes. A backslash stands for itself, so that regular expressions
-can be written as they are, except before the quote of the text.
+can be written as they are, except before the quote of the text. A word that is neither a call nor
+one of the constants is a text, too.
 """
 
 import math
@@ -25,8 +26,8 @@ MAX_DEPTH: Final = 50
 
 _TOKEN = re.compile(
     rf"""\s*(?:
-      (?P<field>\$[A-Za-z_][A-Za-z0-9_.-]*)
-    | (?P<property>\#[A-Za-z_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.@\[\]-]+)*)
+      (?P<field>\$[^\W\d][\w.-]*)
+    | (?P<property>\#[^\W\d][\w.-]*(?:/[\w.@\[\]-]+)*)
     | (?P<number>{NUMBER})
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
@@ -163,10 +164,7 @@ class _Parser:
             return Call(token.text, self._arguments(depth))
         if token.text in _WORDS:
             return Literal(_WORDS[token.text])
-        raise FunctionError(
-            f"column {token.column}: {token.text!r} is neither a call nor a text; "
-            f"write {token.text}(), ${token.text} or '{token.text}'"
-        )
+        return Literal(token.text)
 
     def _arguments(self, depth: int) -> tuple[Node, ...]:
         self._take()
@@ -175,7 +173,8 @@ class _Parser:
             return ()
         result = [self.node(depth + 1)]
         while (token := self._take()).text == ",":
-            result.append(self.node(depth + 1))
+            if self._peek().text != ")":
+                result.append(self.node(depth + 1))
         if token.text != ")" or token.kind != "mark":
             raise _unexpected(token, "a comma or a closing parenthesis")
         return tuple(result)

@@ -86,6 +86,11 @@ def token(pattern: str, subject: str, number: int) -> str | None:
     return parts[number] if 0 <= number < len(parts) else None
 
 
+def first_token(pattern: str, subject: str, number: int = 0) -> str | None:
+    """Split where the pattern matches and return part `number`, from 0."""
+    return token(pattern, subject, number)
+
+
 def last_token(pattern: str, subject: str, number: int = 0) -> str | None:
     """Split where the pattern matches and return part `number` from the end, from 0."""
     parts = _split(pattern, subject)
@@ -104,12 +109,13 @@ def _split(pattern: str, subject: str) -> list[str]:
     return [*parts, subject[start:]]
 
 
-def all_matches(pattern: str, subject: str, most: int) -> list[str]:
-    """Return the first group of each match, or the match when there are no groups.
+def all_matches(pattern: str, subject: str, most: int, group: int | None = None) -> list[str]:
+    """Return a group of each match: the first one, or the match when there are no groups.
 
     The search ends after `most` matches.
     """
     regex = checked(pattern)
-    group = 1 if regex.groups else 0
+    if group is None:
+        group = 1 if regex.groups else 0
     found = islice(regex.search_all(subject), most)
     return [_group(subject, spans, group) or "" for spans in found]

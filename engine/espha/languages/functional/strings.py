@@ -58,8 +58,16 @@ def _encode(value: Any) -> str:
 
 
 def _decode(value: str) -> str | None:
+    data = _decode_bytes(value)
     try:
-        return base64.b64decode(value, validate=True).decode()
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _decode_bytes(value: str) -> bytes | None:
+    try:
+        return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
         return None
 
@@ -82,6 +90,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "toUpper": Function("s", str.upper),
     "toLower": Function("s", str.lower),
     "stringLength": Function("s", len),
+    "length": Function("s", len),
     "startsWith": _condition(str.startswith),
     "endsWith": _condition(str.endswith),
     "contains": _condition(str.__contains__),
@@ -96,12 +105,15 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "urlEncode": Function("s", lambda value: bounded(quote(value, safe=""))),
     "urlDecode": Function("s", unquote_plus),
     "base64Encode": Function("a", lambda value: bounded(_encode(value))),
+    "base64EncodeBinary": Function("a", lambda value: bounded(_encode(value))),
     "base64Decode": Function("s", _decode),
+    "base64DecodeBinary": Function("s", _decode_bytes),
     "rgx": Function("ps?i", regexes.find),
     "rgxMatch": Function("ps", regexes.matches),
     "rgxIndex": Function("ps", regexes.position),
     "rgxReplace": Function("pss", regexes.replace_first),
     "rgxReplaceAll": Function("pss", regexes.replace_all),
     "rgxToken": Function("psi", regexes.token),
+    "rgxFirstToken": Function("ps?i", regexes.first_token),
     "rgxLastToken": Function("ps?i", regexes.last_token),
 }

@@ -16,14 +16,17 @@ from espha.model.literals import SECOND, moment_at, ticks_since_epoch
 
 _STANDARD = "%Y-%m-%d %H:%M:%S"
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
-_KNOWN = frozenset("aAbBdfHIjmMpSyYz%")
+_KNOWN = frozenset("aAbBdefGHIjmMpSuUVwWyYzZ%")
 _SHORT: Final = {
+    "c": "%a %b %e %H:%M:%S %Y",
+    "x": "%m/%d/%y",
+    "X": "%H:%M:%S",
+    "r": "%I:%M:%S %p",
     "D": "%m/%d/%y",
     "T": "%H:%M:%S",
     "F": "%Y-%m-%d",
     "R": "%H:%M",
     "h": "%b",
-    "e": "%d",
     "n": "\n",
     "t": "\t",
 }
@@ -51,13 +54,25 @@ def checked_format(format_: str) -> str:
     return _DIRECTIVE.sub(known, format_)
 
 
+def checked_reading(format_: str) -> str:
+    """Return the format as one for reading, where a day needs no blank in front of it.
+
+    Raises:
+        FunctionError: as above, or the format has the name of a zone.
+    """
+    written = checked_format(format_).replace("%e", "%d")
+    if "%Z" in written:
+        raise FunctionError("'%Z' cannot be read; write the zone as %z, such as +0100")
+    return written
+
+
 def _parse(value: str, format_: str | None = None) -> int | None:
     """Return the seconds since 1970 of a time that is written so; ISO 8601 without a format."""
     if format_ is None:
         found = seconds_of(value)
         return found[0] if found else None
     try:
-        moment = datetime.strptime(value.strip(), checked_format(format_))
+        moment = datetime.strptime(value.strip(), checked_reading(format_))
         return ticks_since_epoch(moment, SECOND)
     except (ValueError, OverflowError, re.error):  # FunctionError is a ValueError
         return None
@@ -115,7 +130,9 @@ def _rest(span: int, unit: int = 1) -> Function:
 _HOUR, _MINUTE, _SECOND = _rest(86_400, 3_600), _rest(3_600, 60), _rest(60)
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
-    "timeParse": Function("s?f", _parse),
+    "timeParse": Function("s?r", _parse),
+    "timeGmtToLocal": Function("i", lambda seconds: seconds),
+    "timeLocalToGmt": Function("i", lambda seconds: seconds),
     "timeString": Function("?if", _string, framed=True),
     "timeGmtString": Function("?if", _string, framed=True),
     "timeStamp": Function("?i", _stamp, framed=True),

@@ -5,13 +5,19 @@ from typing import Final, Literal, cast
 
 from lxml import etree
 
-from espha.languages.functional.compile import Names
 from espha.languages.functional.documents import compiled_xpath, json_path
 from espha.languages.functional.errors import FunctionError
-from espha.languages.functional.from_xml import Context, constant_text, name_of, read_context
+from espha.languages.functional.from_xml import (
+    Context,
+    constant_text,
+    name_of,
+    read_context,
+    remarked,
+)
 from espha.languages.functional.parse import parse
 from espha.languages.functional.regexes import checked
 from espha.languages.functional.scope import Scope
+from espha.model.problems import Findings
 from espha.model.project import Field, Part, Window
 from espha.model.schema import read_schema
 from espha.model.xml import attributes, boolean, children, only_child, text_of
@@ -19,6 +25,10 @@ from espha.windows.shared.spec import Reading, WindowType
 
 OPCODE: Final = "__opcode"
 """A function of this name gives the opcode of the event."""
+
+_GROUP: Final = "regex-group"
+_NEVER: Final = frozenset({"0", "false", "false()"})
+"""A `<generate>` that lets no event through, so that all of them come from the loops."""
 
 LoopKind = Literal["xml", "json", "regex"]
 
@@ -38,6 +48,7 @@ class EventLoop(Part):
         names: what the found thing is called in `context`.
         use: function that gives the document or text.
         find: XPath, path into JSON, or regular expression.
+        group: which group of a match counts; None: the first, or all of it without groups.
         context: what is computed of the found thing.
     """
 
@@ -45,6 +56,7 @@ class EventLoop(Part):
     names: tuple[str, ...]
     use: str
     find: str
+    group: int | None = None
     context: Context
 
 
@@ -54,8 +66,9 @@ class FunctionalWindow(Window):
     Attributes:
         inputs: names of the windows that feed it.
         context: functions that see the event.
-        loops: if there are any, events come from them only.
-        generate: condition for an event; None: all.
+        loops: each makes one event of each thing that it finds, after the event of `context`.
+        generate: condition for the event of `context`; None: there always is one.
+        opcode: function that gives the opcode of all events; None: that of the event.
         inserts_only: every event leaves as an insert; nothing leaves for what is deleted.
     """
 
@@ -64,6 +77,7 @@ class FunctionalWindow(Window):
     context: Context = Context()
     loops: tuple[EventLoop, ...] = ()
     generate: str | None = None
+    opcode: str | None = None
     inserts_only: bool = False
 
 
@@ -73,11 +87,14 @@ def _read(reading: Reading) -> FunctionalWindow | None:
     fields = read_schema(element, findings)
     scope = Scope([field.name for field in reading.feed])
     context = read_context(element.findall("function-context"), scope, findings)
-    loops, scopes = _read_loops(reading, scope)
-    generate = _read_generate(reading, scopes or [scope])
+    loops, makers = _read_loops(reading, scope)
+    generate = _function(only_child(element, "generate", findings), scope, reading)
+    opcode = _function(only_child(element, "opcode", findings), scope, reading)
     inserts_only = boolean(element, "produces-only-inserts", findings)
     if fields is not None:
-        _check_fields(reading, fields, [each.names for each in scopes or [scope]])
+        if generate not in _NEVER:
+            makers.append({step.name for step in context.steps if step.kind == "function"})
+        _check_fields(reading, fields, makers)
     if fields is None or len(findings.problems) > before:
         return None
     return FunctionalWindow(
@@ -87,21 +104,23 @@ def _read(reading: Reading) -> FunctionalWindow | None:
         context=context,
         loops=tuple(loops),
         generate=generate,
+        opcode=opcode,
         inserts_only=inserts_only,
     )
 
 
-def _read_loops(reading: Reading, outer: Scope) -> tuple[list[EventLoop], list[Scope]]:
+def _read_loops(reading: Reading, outer: Scope) -> tuple[list[EventLoop], list[set[str]]]:
+    """Return the loops, and the names of the functions that each of them has."""
     loops: list[EventLoop] = []
-    scopes: list[Scope] = []
+    makers: list[set[str]] = []
     for block in reading.element.findall("event-loops"):
         for element in children(block, frozenset(_LOOPS), reading.findings):
-            scope = outer.inner()
-            scopes.append(scope)
-            loop = _read_loop(element, outer, scope, reading)
+            loop = _read_loop(element, outer, outer.inner(), reading)
             if loop is not None:
                 loops.append(loop)
-    return loops, scopes
+                steps = loop.context.steps
+                makers.append({step.name for step in steps if step.kind == "function"})
+    return loops, makers
 
 
 def _read_loop(
@@ -109,7 +128,7 @@ def _read_loop(
 ) -> EventLoop | None:
     findings = reading.findings
     use, find, check = _LOOPS[element.tag]
-    attributes(element, frozenset({"name", "data"}), findings)
+    attributes(element, frozenset({"name", "data", _GROUP}), findings)
     list(children(element, frozenset({use, find, "function-context"}), findings))
     names = [name_of(element, findings), element.get("data")]
     known = tuple(dict.fromkeys(name for name in names if name))
@@ -123,7 +142,21 @@ def _read_loop(
     if found is None:
         return None
     kind = cast(LoopKind, element.tag.removeprefix("event-loop-"))
-    return EventLoop(kind=kind, names=known, use=used, find=found, context=context)
+    group = None if kind != "regex" else _group(element, find, found, findings)
+    return EventLoop(kind=kind, names=known, use=used, find=found, group=group, context=context)
+
+
+def _group(element: etree._Element, tag: str, pattern: str, findings: Findings) -> int | None:
+    """Read which group of a match counts, an attribute of the loop or of its expression."""
+    child = element.find(tag)
+    places = [element] if child is None else [element, child]
+    text = next((found for each in places if (found := each.get(_GROUP)) is not None), None)
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) > checked(pattern).groups:
+        findings.refuse(element, f"{_GROUP} {text!r} is not a group of {pattern[:60]!r}")
+        return None
+    return int(text)
 
 
 def _find(
@@ -152,29 +185,24 @@ def _function(element: etree._Element | None, scope: Scope, reading: Reading) ->
         return None
     try:
         scope.compiled(text_of(element))
+        remarked(element, scope, reading.findings)
         return str(parse(text_of(element)))
     except FunctionError as error:
         reading.findings.refuse(element, str(error))
         return ""
 
 
-def _read_generate(reading: Reading, scopes: list[Scope]) -> str | None:
-    element = only_child(reading.element, "generate", reading.findings)
-    found = [_function(element, scope, reading) for scope in scopes]
-    return found[0]
-
-
-def _check_fields(reading: Reading, fields: tuple[Field, ...], scopes: list[Names]) -> None:
+def _check_fields(reading: Reading, fields: tuple[Field, ...], makers: list[set[str]]) -> None:
+    """Check that fields have a source: the input, or a function in what makes events."""
     passed_on = {field.name for field in reading.feed}
-    for field in fields:
-        if field.name in passed_on or all(field.name in names.results for names in scopes):
+    for field in fields if reading.feeds else ():
+        if field.name in passed_on or any(field.name in names for names in makers):
             continue
         if field.key:
             reading.refuse(
-                f"key field {field.name!r} is not in the input, and not every event gets it from "
-                "a function"
+                f"key field {field.name!r} is not in the input, and no function gives it a value"
             )
-        elif not any(field.name in names.results for names in scopes):
+        else:
             reading.findings.warn(
                 reading.element, f"field {field.name!r} stays null: nothing gives it a value"
             )
@@ -184,7 +212,13 @@ WINDOW = WindowType(
     "functional",
     _read,
     "computation",
+<<<<<<< HEAD
     elements=frozenset({"schema", "schema-string", "function-context", "event-loops", "generate"}),
     inputs=(1, None),
     by_name=True,
+=======
+    elements=frozenset(
+        {"schema", "schema-string", "function-context", "event-loops", "generate", "opcode"}
+    ),
+>>>>>>> f876867 (Functional: the event comes before its loops, names may mean nothing)
 )

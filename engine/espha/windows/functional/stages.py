@@ -1,6 +1,6 @@
 """Functional windows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from espha.languages.functional import Frame, Scope, field_maker
@@ -40,7 +40,9 @@ def stages(window: FunctionalWindow, feeds: Sequence[tuple[Field, ...]]) -> list
 
 def _only_passes_on(window: FunctionalWindow, feed: tuple[Field, ...]) -> bool:
     types = {field.name: field.type for field in feed}
-    if window.context.steps or window.loops or window.generate or window.inserts_only:
+    if window.context.steps or window.loops or window.inserts_only:
+        return False
+    if window.generate is not None or window.opcode is not None:
         return False
     same = all(types.get(field.name) == field.type for field in window.fields)
     keys = [{field.name for field in fields if field.key} for fields in (window.fields, feed)]
@@ -72,7 +74,7 @@ class PassOn:
 
 
 class Functional:
-    """Runs the functions of the window for each event, or for each thing that a loop finds.
+    """Runs the functions of the window for each event, then for each thing that a loop finds.
 
     Of an update block both rows are computed. What both of them give (by key) leaves as an
     update block; what only the old row gives is deleted, what only the new one gives is inserted.
@@ -82,7 +84,7 @@ class Functional:
         scope = Scope([field.name for field in feed])
         window.context.into(scope)
         self._outer = scope
-        self._ways = [_Way(window, feed, loop, scope) for loop in window.loops or (None,)]
+        self._ways = [_Way(window, feed, loop, scope) for loop in (None, *window.loops)]
         self._frame = Frame(max(way.size for way in self._ways), window.path)
         self._inputs = window.inputs
         self._keys = [place for place, field in enumerate(window.fields) if field.key]
@@ -134,26 +136,31 @@ class Functional:
         frame = self._frame
         frame.opcode, frame.flags, frame.row = event
         frame.clock, frame.token, frame.source = at.clock, at.token, self._inputs[at.port]
+        frame.number = 0
         self._outer.run(frame)
         result: list[Event] = []
-        for way in self._ways:
-            for made in way.events(frame):
-                self._check_key(made)
-                result.append(made)
+        for place, way in enumerate(self._ways):
+            before_loops = place == 0 and len(self._ways) > 1
+            made = way.events(frame)
+            result += [event for event in made if self._has_key(event, optional=before_loops)]
         return result
 
-    def _check_key(self, event: Event) -> None:
+    def _has_key(self, event: Event, *, optional: bool) -> bool:
+        """Say whether an event has its key; only one in front of loops may be without."""
         for place in self._keys:
-            if event.values[place] is None:
+            if event.values[place] is None and not optional:
                 raise BadRecord(f"key field {self._names[place]} is null")
+            if event.values[place] is None:
+                return False
+        return True
 
     def state(self) -> Any:
         """Return how many events have been made, and how many random values drawn."""
-        return self._frame.number, self._frame.draws
+        return self._frame.counter, self._frame.draws
 
     def restore(self, state: Any) -> None:
         """Go on from these numbers."""
-        self._frame.number, self._frame.draws = state
+        self._frame.counter, self._frame.draws = state
 
 
 class _Way:
@@ -168,16 +175,20 @@ class _Way:
     ) -> None:
         self._elements: Callable[[Frame], Sequence[Any]] | None = None
         self._scope: Scope | None = None
-        scope = outer
+        self._generate = None
+        scope, own = outer, outer.names.results
         if loop is not None:
             self._elements = _finder(loop, outer.compiled(loop.use))
             self._scope = scope = outer.inner()
             self._slot = scope.declare_all(loop.names)
             loop.context.into(scope)
+            steps = [step for step in loop.context.steps if step.kind == "function"]
+            own = {step.name: scope.names.results[step.name] for step in steps}
+        elif window.generate is not None:
+            self._generate = scope.compiled(window.generate)
         self.size = scope.size
-        self.opcode = scope.names.results.get(OPCODE)
-        self._generate = None if window.generate is None else scope.compiled(window.generate)
-        self._columns = [_column(field, scope, feed) for field in window.fields]
+        self.opcode = _opcode(window, scope)
+        self._columns = [_column(field, own, feed) for field in window.fields]
 
     def events(self, frame: Frame) -> list[Event]:
         """Return the events of one event."""
@@ -198,16 +209,23 @@ class _Way:
             return []
         values = tuple([column(frame) for column in self._columns])
         frame.number += 1
+        frame.counter += 1
         return [Event(self._opcode_of(frame), frame.flags, values)]
 
     def _opcode_of(self, frame: Frame) -> str:
-        found = None if self.opcode is None else text(frame.slots[self.opcode])
+        found = None if self.opcode is None else text(self.opcode(frame))
         if found is None:
             return frame.opcode
         opcode = _OPCODES.get(found.strip().lower())
         if opcode is None:
-            raise BadRecord(f"{OPCODE} is {found[:60]!r}; use insert, update, upsert or delete")
+            raise BadRecord(f"the opcode is {found[:60]!r}; use insert, update, upsert or delete")
         return opcode
+
+
+def _opcode(window: FunctionalWindow, scope: Scope) -> Run | None:
+    if OPCODE in scope.names.results:
+        return scope.compiled(f"${OPCODE}")
+    return None if window.opcode is None else scope.compiled(window.opcode)
 
 
 def _finder(loop: EventLoop, use: Run) -> Callable[[Frame], Sequence[Any]]:
@@ -221,15 +239,15 @@ def _finder(loop: EventLoop, use: Run) -> Callable[[Frame], Sequence[Any]]:
         subject = text(use(frame))
         if subject is None or len(subject) > MAX_TEXT:
             return ()
-        return all_matches(find, subject, MAX_EVENTS + 1)
+        return all_matches(find, subject, MAX_EVENTS + 1, loop.group)
 
     return matches
 
 
-def _column(field: Field, scope: Scope, feed: tuple[Field, ...]) -> Run:
+def _column(field: Field, results: Mapping[str, int], feed: tuple[Field, ...]) -> Run:
     """Return what makes the value of a field: a function of its name, or the input's field."""
     make = field_maker(field.type)
-    slot = scope.names.results.get(field.name)
+    slot = results.get(field.name)
     if slot is not None:
         return lambda frame: make(frame.slots[slot])
     types = {each.name: each.type for each in feed}
