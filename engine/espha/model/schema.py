@@ -16,7 +16,9 @@ from espha.model.xml import attributes, boolean, children, only_child, text_of
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def read_schema(window: etree._Element, findings: Findings) -> tuple[Field, ...] | None:
+def read_schema(
+    window: etree._Element, findings: Findings, *, needs_key: bool = True
+) -> tuple[Field, ...] | None:
     """Read the schema of a window; None when there is none or it has problems."""
     element = only_child(window, "schema", findings)
     text = only_child(window, "schema-string", findings)
@@ -27,9 +29,9 @@ def read_schema(window: etree._Element, findings: Findings) -> tuple[Field, ...]
         attributes(element, frozenset({"name", "copy", "copy-keys"}), findings)
         text = only_child(element, "schema-string", findings)
     if text is not None:
-        return _checked(text, _from_string(text, findings), findings)
+        return _checked(text, _from_string(text, findings), findings, needs_key)
     assert element is not None  # noqa: S101 - one of the two is there
-    return _checked(element, _from_fields(element, findings), findings)
+    return _checked(element, _from_fields(element, findings), findings, needs_key)
 
 
 def copy_schema(
@@ -99,7 +101,10 @@ def _field(
 
 
 def _checked(
-    element: etree._Element, fields: Sequence[Field | None], findings: Findings
+    element: etree._Element,
+    fields: Sequence[Field | None],
+    findings: Findings,
+    needs_key: bool,
 ) -> tuple[Field, ...] | None:
     result = [field for field in fields if field is not None]
     if len(result) < len(fields):
@@ -110,7 +115,7 @@ def _checked(
         for name in doubles:
             findings.refuse(element, f"field {name!r} occurs twice in the schema")
         return None
-    if not any(field.key for field in result):
+    if needs_key and not any(field.key for field in result):
         findings.refuse(element, "the schema has no key field")
         return None
     return tuple(result)

@@ -249,6 +249,18 @@ def test_the_event_itself_comes_before_those_of_its_loops() -> None:
         ]
 
 
+def test_an_event_without_a_key_is_left_to_the_loops() -> None:
+    loop = (
+        "<event-loops><event-loop-regex name='w'><use-text>$x</use-text><regex>[a-z]</regex>"
+        + context({"k": "if(equals($w,z),null,$w)"})
+        + "</event-loop-regex></event-loops>"
+    )
+    running = kernel("id*:int64,x:string", "k*:string", loop)
+    assert [event.values for event in publish(running, "I", 1, "ab")] == [("a",), ("b",)]
+    assert publish(running, "I", 1, "az") == []
+    assert running.take_refusals() == [("q/out", "key field k is null")]
+
+
 def test_a_loop_over_text_can_take_a_group() -> None:
     loop = (
         "<event-loops><event-loop-regex name='w' regex-group='2'><use-text>$x</use-text>"

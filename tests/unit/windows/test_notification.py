@@ -122,7 +122,6 @@ def test_mail_and_short_messages_are_made_but_not_sent() -> None:
         ("", "needs a channel: email, sms"),
         ("<pager/>", "not supported in <delivery-channels>"),
         ("<log throttle-interval='soon'/>", "is not a length of time, such as 30 seconds"),
-        ("<log><deliver>gt($nothing,1)</deliver></log>", "nothing"),
         ("<log><deliver>gt(</deliver></log>", "<deliver>"),
         ("<log><email-info/></log>", "not supported in <log>"),
         ("<http/>", "the url '' is none"),
@@ -150,6 +149,26 @@ def test_a_name_that_means_nothing_is_a_warning() -> None:
     windows = source("id*:int64,price:double,n:int64") + window(LOG.format(throttle="0"))
     project = read_project(xml(windows, '<edge source="in" target="out"/>'))
     assert any("$gone is neither a field" in str(warning) for warning in project.warnings)
+
+
+def test_a_schema_needs_no_key_and_a_name_can_be_one_of_its_own_function() -> None:
+    before = (
+        "<schema><fields><field name='mail' type='string'/></fields></schema>"
+        "<function-context><functions><function name='mail'>rgxReplace($mail,'a','b')</function>"
+        "</functions></function-context>"
+    )
+    channel = (
+        "<log unresolved-text='?'><deliver>isNull($mail)</deliver><log-contents>"
+        "<text-content>to $mail, ${nobody}: $price</text-content></log-contents></log>"
+    )
+    windows = source("id*:int64,price:double,n:int64") + window(channel, before=before)
+    project = read_project(xml(windows, '<edge source="in" target="out"/>'))
+    assert [warning.reason for warning in project.warnings] == [
+        "$mail is neither a field of the input nor a function before it, so it is null",
+        "$nobody is neither a field nor a function; it has no value",
+    ]
+    (made,) = send(Kernel(project), "I", 1, 2.5, 3)
+    assert made.values[6] == "to ?, ?: 2.5"
 
 
 class _Receiver(BaseHTTPRequestHandler):

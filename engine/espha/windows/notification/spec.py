@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from lxml import etree
 
 from espha.languages.functional import FunctionError, Scope
-from espha.languages.functional.from_xml import Context, read_context
+from espha.languages.functional.from_xml import Context, read_context, remarked
 from espha.languages.functional.parse import parse
 from espha.model.project import Field, Part, Window
 from espha.model.schema import read_schema
@@ -41,6 +41,7 @@ _INFO: Final[dict[str, frozenset[str]]] = {
 }
 """What a channel can be told, by its kind."""
 
+_ATTRIBUTES: Final = frozenset({"name", "throttle-interval", "test", "unresolved-text"})
 _TARGETS: Final = ("recipients", "to", "phone", "url")
 _NOT_SENT: Final = frozenset({"email", "sms", "mms"})
 _CONTENTS: Final = frozenset({"text-content", "html-content", "image-content"})
@@ -62,6 +63,7 @@ class Channel(Part):
         subject: its subject.
         content_type: of the message, for `http`.
         message: its text.
+        unresolved: what stands in texts for a name without a value.
     """
 
     kind: ChannelKind
@@ -73,6 +75,7 @@ class Channel(Part):
     subject: str
     content_type: str
     message: str
+    unresolved: str = ""
 
 
 class NotificationWindow(Window):
@@ -115,7 +118,7 @@ def _check_schema(reading: Reading, scope: Scope) -> None:
     if element.find("schema") is None and element.find("schema-string") is None:
         return
     known = _names(scope)
-    for field in read_schema(element, reading.findings) or ():
+    for field in read_schema(element, reading.findings, needs_key=False) or ():
         if field.name not in known:
             reading.findings.warn(element, f"nothing gives field {field.name!r} a value")
 
@@ -136,7 +139,7 @@ class _Reader:
         """Return the channel; None when it has problems."""
         element, findings, kind = self._element, self._findings, self._kind
         before = len(findings.problems)
-        attributes(element, frozenset({"name", "throttle-interval", "test"}), findings)
+        attributes(element, _ATTRIBUTES, findings)
         list(
             children(element, frozenset({"deliver", f"{kind}-info", f"{kind}-contents"}), findings)
         )
@@ -153,6 +156,7 @@ class _Reader:
             subject=info.get("subject", ""),
             content_type=info.get("content-type", "text/plain; charset=utf-8"),
             message=self._message(),
+            unresolved=element.get("unresolved-text", ""),
         )
         self._check(channel)
         return channel if len(findings.problems) == before else None
@@ -182,7 +186,7 @@ class _Reader:
             name = match[1] or match[2]
             if name and name not in _names(self._scope):
                 self._findings.warn(
-                    element, f"${name} is neither a field nor a function; it stays empty"
+                    element, f"${name} is neither a field nor a function; it has no value"
                 )
         return found
 
@@ -192,6 +196,7 @@ class _Reader:
             return None
         try:
             self._scope.compiled(text_of(element))
+            remarked(element, self._scope, self._findings)
             return str(parse(text_of(element)))
         except FunctionError as error:
             self._findings.refuse(element, str(error))

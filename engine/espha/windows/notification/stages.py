@@ -77,9 +77,10 @@ class _Channel:
         self._channel = channel
         self._deliver = None if channel.deliver is None else scope.compiled(channel.deliver)
         as_json = channel.kind == "http" and "json" in channel.content_type
-        self._target = _template(channel.target, scope)
-        self._subject = _template(channel.subject, scope)
-        self._message = _template(channel.message, scope, as_json=as_json)
+        unresolved = channel.unresolved
+        self._target = _template(channel.target, scope, unresolved)
+        self._subject = _template(channel.subject, scope, unresolved)
+        self._message = _template(channel.message, scope, unresolved, as_json=as_json)
         self.last: int | None = None
 
     def message(self, frame: Frame) -> tuple[Any, ...] | None:
@@ -93,34 +94,36 @@ class _Channel:
         return (channel.kind, channel.name, *texts, int(channel.test))
 
 
-def _template(template: str, scope: Scope, *, as_json: bool = False) -> Write:
-    """Return what fills in the names of a text; null is empty.
+def _template(template: str, scope: Scope, unresolved: str, *, as_json: bool = False) -> Write:
+    """Return what fills in the names of a text.
 
     Args:
         template: the text.
         scope: what the names mean.
+        unresolved: what a null becomes, and a name that means nothing.
         as_json: the text is JSON and names occur within its strings.
     """
     parts: list[str | Run] = []
     place = 0
     for match in NAME.finditer(template):
         parts.append(template[place : match.start()])
-        parts.append(_value(match[1] or match[2], scope))
+        parts.append(_value(match[1] or match[2], scope, unresolved))
         place = match.end()
     parts.append(template[place:])
 
     def written(part: str | Run, frame: Frame) -> str:
         if isinstance(part, str):
             return part
-        found = text(part(frame)) or ""
+        value = text(part(frame))
+        found = unresolved if value is None else value
         return json.dumps(found)[1:-1] if as_json else found
 
     return lambda frame: "".join([written(part, frame) for part in parts])
 
 
-def _value(name: str | None, scope: Scope) -> str | Run:
+def _value(name: str | None, scope: Scope, unresolved: str) -> str | Run:
     if name is None:
         return "$"
     if name in scope.names.results or name in scope.names.fields:
         return scope.compiled(f"${name}")
-    return ""
+    return unresolved
