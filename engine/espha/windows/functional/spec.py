@@ -212,13 +212,9 @@ WINDOW = WindowType(
     "functional",
     _read,
     "computation",
-<<<<<<< HEAD
-    elements=frozenset({"schema", "schema-string", "function-context", "event-loops", "generate"}),
-    inputs=(1, None),
-    by_name=True,
-=======
     elements=frozenset(
         {"schema", "schema-string", "function-context", "event-loops", "generate", "opcode"}
     ),
->>>>>>> f876867 (Functional: the event comes before its loops, names may mean nothing)
+    inputs=(1, None),
+    by_name=True,
 )
