@@ -54,11 +54,15 @@ class Result(NamedTuple):
     Attributes:
         kind: what it is.
         many: it is a list, for an array, for a part of one, or for a list of fields.
+        repeats: the input whose value it is; where that is a key, this is as good a key.
+        unique: no other row has the same.
         note: what it is.
     """
 
     kind: Kind = "number"
     many: bool = False
+    repeats: str = ""
+    unique: bool = False
     note: str = ""
 
 

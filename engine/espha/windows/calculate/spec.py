@@ -1,10 +1,11 @@
 """Calculate windows: an algorithm over the last events, or over all."""
 
+from collections.abc import Sequence
 from typing import Literal
 
-from espha.model.project import Window
+from espha.model.project import Field, Window
 from espha.model.schema import read_schema
-from espha.windows.calculate.contract import Setting
+from espha.windows.calculate.contract import Algorithm, Setting
 from espha.windows.calculate.declared import ALGORITHMS, find
 from espha.windows.calculate.maps import Input, Output
 from espha.windows.calculate.reading import MapsReader
@@ -57,7 +58,6 @@ def _read(reading: Reading) -> CalculateWindow | None:
             reader.check_passed_on(fields, outputs, feed.fields)
     if len(findings.problems) > before:
         return None
-    keys, incoming = ({each.name for each in some if each.key} for some in (fields, data.fields))
     return CalculateWindow(
         **reading.common,
         fields=fields,
@@ -66,8 +66,27 @@ def _read(reading: Reading) -> CalculateWindow | None:
         settings=tuple(settings.items()),
         outputs=outputs,
         requests=requests,
-        upserts=not incoming <= keys,
+        upserts=_share_keys(algorithm, inputs, outputs, fields, data.fields),
     )
+
+
+def _share_keys(
+    algorithm: Algorithm,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output],
+    fields: Sequence[Field],
+    feed: Sequence[Field],
+) -> bool:
+    """Say whether rows of several events can have the same key: not all of theirs is in it."""
+    keys, incoming = ({each.name for each in some if each.key} for some in (fields, feed))
+    sources = dict(inputs)
+    kept = keys.copy()
+    for output in outputs:
+        result = algorithm.results[output.result]
+        if output.slots[0].field in keys:
+            kept |= {slot.field for slot in sources.get(result.repeats, ())}
+            kept |= incoming if result.unique else set()
+    return not incoming <= kept
 
 
 def _requests(reading: Reading, inputs: tuple[Input, ...]) -> tuple[int, ...]:

@@ -21,6 +21,11 @@ _MODULES: Final = (
     "change_detection",
     "distribution_fitting",
     "lag_monitor",
+    "stft",
+    "cepstrum",
+    "sst",
+    "tokenization",
+    "tfidf",
 )
 """In the order of the reference."""
 
