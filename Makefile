@@ -1,7 +1,7 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-clean cluster cluster-clean images venv lint wheel \
-        test test-unit test-component test-cluster fuzz bench chaos mutations docs
+        test test-unit test-component test-cluster conformance fuzz bench chaos mutations docs
 .NOTPARALLEL:
 
 PYTHON := .venv/bin/python
@@ -36,8 +36,8 @@ lint: venv ## check style, formatting, types and layers
 	@echo "mypy";               $(PYTHON) -m mypy $(SOURCES)
 	@echo "lint-imports";       PYTHONPATH=engine:operator:tests:. .venv/bin/lint-imports
 
-test: lint cluster demo-clean images jars ## everything: lint, then unit, component and cluster tests; ends the demo
-	@$(PYTEST) tests/unit tests/component tests/cluster
+test: lint cluster demo-clean images jars ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
+	@$(PYTEST) tests/unit tests/conformance tests/component tests/cluster
 
 test-unit: venv ## the pure parts, in seconds
 	@$(PYTEST) tests/unit
@@ -47,6 +47,9 @@ test-component: jars ## engines and adapters as processes, with a real Kafka and
 
 test-cluster: cluster images ## the whole on the local cluster
 	@$(PYTEST) tests/cluster
+
+conformance: venv ## run the corpus of public ESP projects, and write the page of results
+	@PYTHONPATH=engine:operator:tests:. $(PYTHON) -m conformance
 
 chaos: jars ## break engines and servers under load: make chaos CHAOS="--faults list"
 	@PYTHONPATH=engine:tests:. $(PYTHON) -m chaos $(CHAOS)
