@@ -18,8 +18,7 @@ from conformance.corpus import Sample
 from conformance.foreign import Foreign, foreign_parts
 from espha.model import ModelError, Project
 from espha.model.problems import Problem
-from espha.offline.command import INTERRUPTED, RunOptions, home_tokens, run
-from espha.reader import read_project
+from espha.offline.command import INTERRUPTED, RunOptions, read, run
 
 TIME_LIMIT_S = 90
 START_MS = 1_704_067_200_000
@@ -130,13 +129,14 @@ def try_out(sample: Sample, setup: Setup) -> Trial:
         xml, trial.missing = _adapted(sample.xml, setup, folder)
         model.write_bytes(xml)
         tokens = {**_outside(sample.xml, folder), **setup.settings}
+        settings = [f"{name}={value}" for name, value in tokens.items()]
         try:
-            project = _load(model, tokens)
+            project = read(model, settings)
         except ModelError as error:
             trial.problems = error.problems
             return trial
         trial.warnings = list(project.warnings)
-        _run(trial, project, model, tokens, setup)
+        _run(trial, project, model, settings, setup)
     return trial
 
 
@@ -151,18 +151,14 @@ def _outside(xml: bytes, folder: Path) -> dict[str, str]:
     return tokens
 
 
-def _load(model: Path, tokens: Mapping[str, str]) -> Project:
-    return read_project(model.read_bytes(), str(model), tokens={**home_tokens(model), **tokens})
-
-
 def _run(
-    trial: Trial, project: Project, model: Path, tokens: Mapping[str, str], setup: Setup
+    trial: Trial, project: Project, model: Path, settings: Sequence[str], setup: Setup
 ) -> None:
     folder = model.parent
     traces = {path: folder / f"trace-{place}.csv" for place, path in enumerate(project.windows)}
     options = RunOptions(
         model=model,
-        settings=[f"{name}={value}" for name, value in tokens.items()],
+        settings=settings,
         inputs=[_absolute(text, folder) for text in setup.inputs],
         traces=[f"{path}={file}" for path, file in traces.items()],
         idle_s=setup.idle,
