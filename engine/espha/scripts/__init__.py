@@ -6,6 +6,6 @@ variables can be taken out as plain data and put back, so a script is a function
 the event like every other part of a model.
 """
 
-from espha.scripts.common import Call, Input, Script, ScriptError
+from espha.scripts.common import Answer, Call, Input, Options, Row, Script, ScriptError
 
-__all__ = ["Call", "Input", "Script", "ScriptError"]
+__all__ = ["Answer", "Call", "Input", "Options", "Row", "Script", "ScriptError"]

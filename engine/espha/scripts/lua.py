@@ -8,14 +8,14 @@ pivot of `table.sort`, addresses in texts, the clock and the random numbers.
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NoReturn
 
 from lupa import lua54
 
-from espha.scripts.common import MAX_CODE, MAX_ROWS, Call, Input, Row, ScriptError
+from espha.scripts.common import MAX_CODE, MAX_ROWS, Answer, Call, Input, Options, Row, ScriptError
 
 MAX_INSTRUCTIONS: Final = 10_000_000
 """Instructions of Lua's machine that one call may take; some tenths of a second."""
@@ -44,6 +44,8 @@ class LuaScript:
         window: str,
         inputs: Sequence[Input],
         outputs: Sequence[str],
+        *,
+        options: Options = Options(),  # noqa: B008 - it cannot change
     ) -> None:
         """Load the script and run its main part.
 
@@ -53,6 +55,7 @@ class LuaScript:
             window: path of the window, for the script and for random numbers.
             inputs: where rows come from.
             outputs: names that are read from the rows that come out.
+            options: what else there is to say.
 
         Raises:
             ScriptError: the script cannot be used.
@@ -83,7 +86,17 @@ class LuaScript:
         if not engine[b"has"](self._function):
             raise ScriptError(f"the script has no function {self._function.decode()!r}")
 
-    def call(self, call: Call) -> list[Row] | bool:
+    def call_block(self, calls: Sequence[Call]) -> list[Answer | ScriptError]:
+        """Call the function for one event after the other; see `Script`."""
+        return [self._tried(call) for call in calls]
+
+    def _tried(self, call: Call) -> Answer | ScriptError:
+        try:
+            return self.call(call)
+        except ScriptError as error:
+            return error
+
+    def call(self, call: Call) -> Answer:
         """Call the function; see `Script`."""
         answer = self._guarded(
             self._engine["call"],
@@ -106,10 +119,7 @@ class LuaScript:
     def _rows(self, flat: Sequence[Any]) -> list[Row]:
         width = len(self._outputs)
         values = [_taken(value) for value in flat]
-        return [
-            dict(zip(self._outputs, values[at : at + width], strict=True))
-            for at in range(0, len(values), width)
-        ]
+        return [values[at : at + width] for at in range(0, len(values), width)]
 
     def _given(self, value: Any) -> Any:
         if type(value) is str:
@@ -141,8 +151,13 @@ class LuaScript:
         """Do nothing: all of it is in this process."""
 
 
-def check_lua(code: str, *functions: str) -> None:
+def check_lua(code: str, *functions: str, modules: Collection[str] = ()) -> None:
     """Check a script without running it.
+
+    Args:
+        code: the text.
+        functions: names of the functions that must be there.
+        modules: names of the modules of the model.
 
     Raises:
         ScriptError: too long, not Lua, or without one of these functions.

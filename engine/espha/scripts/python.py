@@ -1,35 +1,35 @@
-"""Python scripts, each in a process of its own; `espha.scripts.child` is what runs there.
+"""Python scripts, each in a process of its own; `espha.scripts.process` is what runs there.
 
 The process can be killed: by its limits, or from here when it does not answer. So this side holds
 what is needed to begin anew: a state of the script, and the calls since then. They are replayed
 in a new process, which then is where the old one was before the call that it did not survive.
+
+Calls go out in pieces of a block, and the process may answer a part of a piece. Where a piece ends
+makes no difference to the script.
 """
 
 import ast
-import base64
-import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
-import weakref
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from espha.scripts import child
-from espha.scripts.common import MAX_CODE, Call, Input, Row, ScriptError
-
-SECONDS: Final = 10.0
-"""How long to wait for an answer; the process stops itself earlier, after two seconds of work."""
+from espha.scripts.common import MAX_CODE, Answer, Call, Input, Options, ScriptError
+from espha.scripts.host import SECONDS, Host
+from espha.scripts.process import imports
 
 CALLS_KEPT: Final = 256
-"""Calls that are replayed at most; then the state is asked for."""
+"""Calls that are replayed at most, or as many as the state has values; then it is asked for."""
 
-MAX_ANSWER: Final = 64 * 1024 * 1024
-"""Bytes of an answer."""
+MOST_KEPT: Final = 1 << 16
 
-_Message = list[Any]
+PIECE: Final = 256
+"""Calls that go out at once."""
+
+_LEVELS: Final = {"trace": 10, "debug": 10, "warn": 30, "warning": 30, "error": 40, "critical": 50}
+_LOG = logging.getLogger(__name__)
+
+_Given = list[Any]
+"""A call as the process takes it."""
 
 
 class PythonScript:
@@ -43,6 +43,7 @@ class PythonScript:
         inputs: Sequence[Input],
         outputs: Sequence[str],
         *,
+        options: Options = Options(),  # noqa: B008 - it cannot change
         seconds: float = SECONDS,
     ) -> None:
         """Prepare the script; see `espha.scripts.lua.LuaScript` for the arguments.
@@ -53,6 +54,7 @@ class PythonScript:
             window: path of the window.
             inputs: where rows come from.
             outputs: names that are read from the rows that come out.
+            options: what else there is to say.
             seconds: how long to wait for an answer.
         """
         self._setup = {
@@ -61,151 +63,167 @@ class PythonScript:
             "window": window,
             "inputs": [[each.window, list(each.fields)] for each in inputs],
             "outputs": list(outputs),
+            "options": {
+                name: dict(value) if isinstance(value, Mapping) else value
+                for name, value in options._asdict().items()
+            },
         }
-        self._outputs = tuple(outputs)
+        every = (code, *options.modules.values(), *options.snippets.values())
+        self._modules = sorted({name for text in every for name in _imported(text)})
+        self._window = window
         self._seconds = seconds
-        self._process: _Process | None = None
+        self._host: Host | None = None
         self._state: Any = None
-        self._since: list[_Message] = []
+        self._since: list[list[_Given]] = []
+        self._kept = 0
+        self._broken = ""
+        """Why there is no way to begin anew."""
 
-    def call(self, call: Call) -> list[Row] | bool:
+    def call(self, call: Call) -> Answer:
         """Call the function; see `Script`."""
-        row = [_given(value) for value in call.values]
-        message = ["call", call.port, [call.opcode, call.flags], [call.clock, call.token], row]
-        good, answer = self._ask(message)
-        self._since.append(message)
-        if len(self._since) >= CALLS_KEPT:
-            self.state()
+        (answer,) = self.call_block((call,))
+        if isinstance(answer, ScriptError):
+            raise answer
+        return answer
+
+    def call_block(self, calls: Sequence[Call]) -> list[Answer | ScriptError]:
+        """Call the function for one event after the other; see `Script`."""
+        answers: list[Answer | ScriptError] = []
+        for at in range(0, len(calls), PIECE):
+            piece = [
+                [function, port, opcode, flags, clock, token, values]
+                for values, opcode, flags, port, clock, token, function in calls[at : at + PIECE]
+            ]
+            answers += self._piece(piece)
+        return answers
+
+    def _piece(self, calls: list[_Given]) -> list[Answer | ScriptError]:
+        if self._broken:
+            return [ScriptError(self._broken)] * len(calls)
+        try:
+            answers = self._asked(self._begun(calls[0]), calls)
+        except ScriptError as error:
+            if len(calls) == 1 or self._broken:
+                return [error] * len(calls)
+            # The one that fails is to be found: the process is where it was before the piece.
+            return [answer for call in calls for answer in self._piece([call])]
+        self._since.append(calls)
+        self._kept += len(calls)
+        if self._kept >= self._bound():
+            self._settle()
+        return answers
+
+    def _asked(self, host: Host, calls: list[_Given], *, silent: bool = False) -> list[Any]:
+        answers: list[Any] = []
+        while len(answers) < len(calls):
+            rest = calls[len(answers) :]
+            part = self._ask(host, "calls", rest, silent=silent)
+            if not isinstance(part, list) or not 0 < len(part) <= len(rest):
+                self.close()
+                raise ScriptError("the script's process gave no answer")
+            answers += [[] if answer is None else answer for answer in part]
+        return answers
+
+    def _ask(self, host: Host, what: str, message: Any = None, *, silent: bool = False) -> Any:
+        seconds = self._seconds if what == "calls" else max(SECONDS, self._seconds)
+        try:
+            good, answer, lines = host.ask(what, message, seconds)
+        except ScriptError:
+            self.close()
+            raise
+        if not silent:
+            for level, context, text in lines:
+                number = _LEVELS.get(level.lower(), logging.INFO)
+                _LOG.log(number, "%s: %s%s", self._window, context and f"{context}: ", text)
         if not good:
             raise ScriptError(answer)
-        if answer is None or isinstance(answer, bool):
-            return [] if answer is None else answer
-        return [dict(zip(self._outputs, map(_taken, values), strict=True)) for values in answer]
+        return answer
+
+    def _bound(self) -> int:
+        values = len(self._state[-1]) if self._state else 0
+        return min(max(CALLS_KEPT, values), MOST_KEPT)
+
+    def _settle(self) -> None:
+        """Ask for the state, so that there is less to replay."""
+        try:
+            self.state()
+        except ScriptError as error:
+            # It goes on without; if it is asked for, or the process dies, that is an error.
+            self._state, self._since, self._kept = None, [], 0
+            self._unkept = str(error)
+
+    _unkept = ""
+    """Why the variables of the running process cannot be kept."""
 
     def state(self) -> Any:
         """Return the variables; None before the first call."""
-        if self._since:
-            good, answer = self._ask_twice(["state"])
-            if not good:
-                raise ScriptError(answer)
-            self._state, self._since = answer, []
+        if self._since or self._unkept:
+            first = self._since[0][0] if self._since else None
+            try:
+                answer = self._ask(self._begun(first), "state")
+            except ScriptError:
+                if self._host is not None:
+                    raise
+                answer = self._ask(self._begun(first), "state")
+            self._state, self._since, self._kept, self._unkept = answer, [], 0, ""
         return self._state
 
     def restore(self, state: Any) -> None:
         """Put the variables back, in a new process when the script is called next."""
         self.close()
-        self._state, self._since = state, []
+        self._state, self._since, self._kept = state, [], 0
+        self._broken = self._unkept = ""
 
     def close(self) -> None:
         """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
+        if self._host is not None:
+            self._host.kill()
+            self._host = None
 
-    def _ask_twice(self, message: _Message) -> tuple[bool, Any]:
-        """Ask a new process, with the same calls behind it, when the first one is gone."""
+    def _begun(self, call: _Given | None) -> Host:
+        """Return the process, which is where it was before the call."""
+        if self._host is not None:
+            return self._host
+        if self._unkept:
+            self._broken = f"the script cannot begin anew: {self._unkept}"
+        if call is None or self._broken:
+            raise ScriptError(self._broken or "there was no call yet")
+        first = self._since[0][0] if self._since else call
+        moment = self._state[0] if self._state else first[4:6]
+        host = self._host = Host(self._modules)
         try:
-            return self._ask(message)
-        except ScriptError:
-            return self._ask(message)
-
-    def _ask(self, message: _Message) -> tuple[bool, Any]:
-        if self._process is None:
-            self._process = self._started()
-        try:
-            return self._process.ask(message)
-        except ScriptError:
+            self._ask(host, "load", [self._setup, moment], silent=self._state is not None)
+            if self._state is None:
+                self._ask(host, "begin", silent=bool(self._since))
+            else:
+                self._ask(host, "restore", self._state)
+        except ScriptError as error:
+            self._broken = str(error)
             self.close()
             raise
-
-    def _started(self) -> "_Process":
-        process = _Process(self._seconds)
-        messages = [["load", self._setup]]
-        if self._state is not None:
-            messages.append(["restore", self._state])
-        for message in messages:
-            good, reason = process.ask(message)
-            if not good:
-                process.kill()
-                raise ScriptError(reason)
-        for message in self._since:
-            process.ask(message)
-        return process
+        for calls in self._since:
+            self._asked(host, calls, silent=True)
+        return host
 
 
-class _Process:
-    """A running child."""
-
-    def __init__(self, seconds: float) -> None:
-        # Hashes of texts decide the order of sets, so their seed is fixed.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-S", "-B", "-X", "utf8", child.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C"},
-            cwd="/",
-            start_new_session=True,
-        )
-        assert self._process.stdout is not None  # noqa: S101 - it was asked for
-        self._seconds = seconds
-        self._out = self._process.stdout.fileno()
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._out, selectors.EVENT_READ)
-        self.kill = weakref.finalize(self, _end, self._process, self._selector)
-
-    def ask(self, message: _Message) -> tuple[bool, Any]:
-        """Send a message and wait for its answer.
-
-        Raises:
-            ScriptError: there is none.
-        """
-        assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            raise ScriptError(self._ending()) from None
-        good, answer = json.loads(self._line())
-        return bool(good), answer
-
-    def _line(self) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while not parts or not parts[-1].endswith(b"\n"):
-            if not self._selector.select(self._seconds):
-                raise ScriptError(f"the script gave no answer within {self._seconds:g} seconds")
-            part = os.read(self._out, 1 << 20)
-            size += len(part)
-            if not part:
-                raise ScriptError(self._ending())
-            if size > MAX_ANSWER:
-                raise ScriptError(f"the script's answer has more than {MAX_ANSWER} bytes")
-            parts.append(part)
-        return b"".join(parts)
-
-    def _ending(self) -> str:
-        try:
-            code = self._process.wait(timeout=self._seconds)
-        except subprocess.TimeoutExpired:
-            return "the script's process closed its output"
-        if code == -signal.SIGVTALRM:
-            return f"the script worked for more than {child.SECONDS:g} seconds"
-        return f"the script's process ended with code {code}"
+def _imported(text: str) -> Iterable[str]:
+    try:
+        return [name for name, _ in imports.imported(ast.parse(text)) if imports.known(name)]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # it says so when it is loaded
+        return []
 
 
-def _end(process: "subprocess.Popen[bytes]", selector: selectors.BaseSelector) -> None:
-    selector.close()
-    process.kill()
-    process.communicate()
-
-
-def check_python(code: str, *functions: str) -> None:
+def check_python(code: str, *functions: str, modules: Collection[str] = ()) -> None:
     """Check a script without running it.
 
+    Args:
+        code: the text.
+        functions: names of the functions that must be there.
+        modules: names of the modules of the model.
+
     Raises:
-        ScriptError: too long, not Python, without one of these functions, or with variables that
-            would be lost.
+        ScriptError: too long, not Python, without a function, or with imports that scripts cannot
+            have.
     """
     if len(code) > MAX_CODE:
         raise ScriptError(f"the script has {len(code)} characters; at most {MAX_CODE} are read")
@@ -216,24 +234,30 @@ def check_python(code: str, *functions: str) -> None:
     except (ValueError, MemoryError, RecursionError):
         raise ScriptError("the script is not Python, or is nested too deeply") from None
     try:
-        child.refuse_what_hides_state(tree)
-    except child.Refused as refusal:
-        raise ScriptError(str(refusal)) from None
+        missing = list(imports.unknown(tree, frozenset(modules)))
     except RecursionError:
         raise ScriptError("the script is nested too deeply") from None
-    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if missing:
+        name, line = missing[0]
+        raise ScriptError(f"line {line}: module {name!r} is not one of those for scripts")
+    names = set(_defined(tree.body))
     for function in functions:
-        if function not in names:
+        if function not in names and "*" not in names:
             raise ScriptError(f"the script has no function {function!r}")
 
 
-def _given(value: Any) -> Any:
-    if type(value) is bytes:
-        return {"b": base64.b64encode(value).decode()}
-    return value
-
-
-def _taken(value: Any) -> Any:
-    if isinstance(value, dict):
-        return base64.b64decode(value["b"])
-    return tuple(value) if isinstance(value, list) else value
+def _defined(body: Iterable[ast.stmt]) -> Iterable[str]:
+    """Yield the names that the main part of a script gives to something."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _defined(getattr(node, part, ()))
+        else:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    yield inner.id

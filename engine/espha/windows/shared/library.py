@@ -1,7 +1,7 @@
 """What the scripts of a project share: modules and snippets, defined at project level."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -61,6 +61,7 @@ def _texts(
 ) -> Iterator[Text]:
     known = frozenset({"code", "lua-thread", "python-thread"})
     seen: set[str] = set()
+    modules = {str(each.get("name", "")).strip() for each in project.iter(f"{language}-module")}
     for block in project.findall(f"{language}-{kind}s"):
         for element in children(block, frozenset({f"{language}-{kind}"}), findings):
             attributes(element, frozenset({"name", "init", "destroy"}), findings)
@@ -71,7 +72,7 @@ def _texts(
                 continue
             seen.add(name)
             text = code_text(element, findings)
-            if text is not None and is_program(element, language, text, findings):
+            if text is not None and is_program(element, language, text, findings, modules=modules):
                 yield Text(name, text)
 
 
@@ -89,11 +90,13 @@ def is_program(
     language: Language,
     text: str,
     findings: Findings,
+    *,
     functions: Iterable[str] = (),
+    modules: Collection[str] = (),
 ) -> bool:
     """Say whether a text is a program with these functions; refuse the element when it is not."""
     try:
-        _CHECKS[language](text, *functions)
+        _CHECKS[language](text, *functions, modules=modules)
     except ScriptError as error:
         findings.refuse(element, str(error))
         return False

@@ -12,14 +12,12 @@ from typing import Any, Final
 from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field
 from espha.model.types import ARRAYS, INTEGERS, checker, parser
-from espha.scripts import Call, Input, Script, ScriptError
+from espha.scripts import Answer, Call, Input, Options, Row, Script, ScriptError
+from espha.scripts.common import OPCODE
 from espha.scripts.lua import LuaScript
 from espha.scripts.python import PythonScript
 from espha.windows.shared.script_spec import Code, ScriptWindow
 from espha.windows.shared.stage import Moment, Stage, Unit, places
-
-OPCODE: Final = "_opcode"
-"""What a row calls the opcode that it wants."""
 
 _SPOKEN: Final = {"I": "insert", "U": "update", "P": "upsert", "D": "delete", "SD": "safedelete"}
 _OPCODES: Final = {**{word: code for code, word in _SPOKEN.items()}, **{c: c for c in _SPOKEN}}
@@ -40,26 +38,42 @@ class ScriptHandle:
         inputs = [Input(given.window, given.names) for given in code.inputs]
         try:
             make = _LANGUAGES[code.language]
-            self._script = make(code.text, code.function, window, inputs, outputs)
+            self._script = make(
+                code.text, code.function, window, inputs, outputs, options=_options(code)
+            )
         except ScriptError as error:
             self._reason = str(error)
             _LOG.error("window %s: the script cannot be used: %s", window, error)
 
-    def __call__(self, event: Event, at: Moment) -> Any:
-        """Return the rows that the script made of an event, or its truth value.
+    def __call__(self, event: Event, at: Moment) -> Answer:
+        """Return what the script made of an event.
 
         Raises:
             BadRecord: the script failed; what it had changed until then stays.
         """
         if self._script is None:
             raise BadRecord(f"the script cannot be used: {self._reason}")
-        values = [event.values[place] for place in self._places[at.port]]
-        opcode = _SPOKEN[event.opcode]
-        call = Call(values, opcode, event.flags, at.port, at.clock, at.token)
         try:
-            return self._script.call(call)
+            return self._script.call(self._call_of(event, at))
         except ScriptError as error:
             raise BadRecord(f"the script failed: {error}") from None
+
+    def block(
+        self, events: Sequence[Event], moments: Sequence[Moment]
+    ) -> Sequence[Answer | BadRecord]:
+        """Return what the script made of each event, or why it failed."""
+        if self._script is None:
+            return [BadRecord(f"the script cannot be used: {self._reason}")] * len(events)
+        calls = [self._call_of(event, at) for event, at in zip(events, moments, strict=True)]
+        return [
+            BadRecord(f"the script failed: {answer}") if isinstance(answer, ScriptError) else answer
+            for answer in self._script.call_block(calls)
+        ]
+
+    def _call_of(self, event: Event, at: Moment) -> Call:
+        opcode, flags, values = event
+        given = [values[place] for place in self._places[at.port]]
+        return Call(given, _SPOKEN[opcode], flags, at.port, at.clock, at.token)
 
     def state(self) -> Any:
         """Return the script's variables.
@@ -80,6 +94,18 @@ class ScriptHandle:
             self._script.restore(state)
 
 
+def _options(code: Code) -> Options:
+    return Options(
+        modules=dict(code.modules),
+        snippets=dict(code.snippets),
+        init=code.init,
+        settings=None if code.settings is None else dict(code.settings),
+        expanded=code.expanded,
+        blocks=code.blocks,
+        encoded=code.encoded,
+    )
+
+
 class Scripted:
     """Makes events of what a function returns for an event.
 
@@ -92,35 +118,63 @@ class Scripted:
         self._fields = window.fields
         self._stateful = window.stateful
         self._keys = [place for place, field in enumerate(window.fields) if field.key]
-        self._takes = [(field.name, taker(field.type)) for field in window.fields]
-        self._copied = [
+        takes = [
+            (field.name, taker(field.type, encoded=window.code.encoded)) for field in window.fields
+        ]
+        copied = [
             {name: place for place, (name, *_) in enumerate(feed) if name in window.copied}
             for feed in feeds
         ]
+        self._columns = [[(name, take, of.get(name)) for name, take in takes] for of in copied]
         names = [field.name for field in window.fields]
         self._call = ScriptHandle(window.code, window.path, [*names, OPCODE])
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return what the script makes of the event, each row a unit."""
         event = unit[0]
-        rows = self._call(event, at)
-        if isinstance(rows, bool):
-            raise BadRecord("the script must return a row, several or none, not true or false")
-        return [(self._event(row, event, at.port),) for row in rows]
+        return self._units(self._call(event, at), event, at.port)
 
-    def _event(self, row: Any, event: Event, port: int) -> Event:
-        copied = self._copied[port]
+    def process_block(
+        self, units: Sequence[Unit], moments: Sequence[Moment]
+    ) -> list[Sequence[Unit] | BadRecord]:
+        """Return what the script makes of one event after the other."""
+        answers = self._call.block([unit[0] for unit in units], moments)
+        return [
+            self._tried(answer, unit[0], at.port)
+            for answer, unit, at in zip(answers, units, moments, strict=True)
+        ]
+
+    def _tried(
+        self, answer: Answer | BadRecord, event: Event, port: int
+    ) -> Sequence[Unit] | BadRecord:
+        if isinstance(answer, BadRecord):
+            return answer
+        try:
+            return self._units(answer, event, port)
+        except BadRecord as refusal:
+            return refusal
+
+    def _units(self, answer: Answer, event: Event, port: int) -> Sequence[Unit]:
+        if not isinstance(answer, list):
+            raise BadRecord(
+                "the script must return a row, several or none, not true or false, a number or text"
+            )
+        return [(self._event(row, event, port),) for row in answer]
+
+    def _event(self, row: Row, event: Event, port: int) -> Event:
         values = []
-        for name, take in self._takes:
-            value = row[name]
-            if value is None and name in copied:
-                values.append(event.values[copied[name]])
-            else:
-                values.append(_converted(name, take, value))
+        for (name, take, place), value in zip(self._columns[port], row, strict=False):
+            if value is None and place is not None:
+                values.append(event.values[place])
+                continue
+            try:
+                values.append(take(value))
+            except ValueError as error:
+                raise BadRecord(f"field {name}: {error}") from None
         for place in self._keys:
             if values[place] is None:
                 raise BadRecord(f"the script gives no value for key {self._fields[place].name}")
-        opcode = self._opcode(row[OPCODE], event.opcode)
+        opcode = self._opcode(row[-1], event.opcode)
         return Event(opcode, "R" if event.flags == "R" else "N", tuple(values))
 
     def _opcode(self, chosen: Any, opcode: str) -> str:
@@ -191,13 +245,13 @@ class ScriptProjection:
 
     def _row(self, event: Event, at: Moment) -> tuple[Value, ...]:
         rows = self._call(event, at)
-        if isinstance(rows, bool) or len(rows) != 1:
+        if not isinstance(rows, list) or len(rows) != 1:
             raise BadRecord("the script of a compute window must return one row")
         (row,) = rows
         return tuple(
             [
-                _converted(name, take, row[name]) if place is None else event.values[place]
-                for name, take, place in self._columns
+                _converted(name, take, value) if place is None else event.values[place]
+                for (name, take, place), value in zip(self._columns, row, strict=True)
             ]
         )
 
@@ -217,29 +271,33 @@ def _converted(name: str, take: Take, value: Any) -> Value:
         raise BadRecord(f"field {name}: {error}") from None
 
 
-def taker(type_: str) -> Take:
+def taker(type_: str, *, encoded: bool = False) -> Take:
     """Return the function that makes a field's value of what a script says.
 
     Numbers lose their fraction on the way to a whole number and become texts as they are, texts
-    are read as numbers, true and false are 1 and 0. The function raises ValueError, with a
-    sentence, for what does not fit.
+    are read as numbers, true and false are 1 and 0; the text for a blob is base64 where blobs are
+    `encoded`. The function raises ValueError, with a sentence, for what does not fit.
     """
     check = checker(type_)
     if type_ in ARRAYS:
         element = taker(ARRAYS[type_])
         return lambda value: check(_elements(value, element))
     if type_ == "blob":
-        return lambda value: value.encode() if isinstance(value, str) else check(value)
+        read = parser(type_) if encoded else str.encode
+        return lambda value: read(value) if isinstance(value, str) else check(value)
     if type_ == "string":
-        return lambda value: None if value is None else check(_text(value))
+        return lambda value: check(value if type(value) is str else _text(value))
     parse = parser(type_)
     whole = type_ in INTEGERS
+    fits = int if whole else float
 
     def take(value: Any) -> Value:
+        if type(value) is fits or value is None:
+            return check(value)
         if isinstance(value, bool):
             value = int(value)
         elif isinstance(value, bytes | str):
-            return parse(_text(value))
+            return parse(_text(value) or "")
         elif whole and isinstance(value, float):
             value = None if math.isnan(value) else _whole(value)
         return check(value)
@@ -248,7 +306,7 @@ def taker(type_: str) -> Take:
 
 
 def _elements(value: Any, element: Take) -> Any:
-    return tuple([element(part) for part in value]) if isinstance(value, tuple) else value
+    return tuple([element(part) for part in value]) if isinstance(value, tuple | list) else value
 
 
 def _whole(value: float) -> int:
@@ -257,7 +315,9 @@ def _whole(value: float) -> int:
     return int(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
     if isinstance(value, bytes):
         try:
             return value.decode()

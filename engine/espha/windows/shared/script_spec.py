@@ -110,12 +110,14 @@ def read_code(
     init = element.get("init", "").strip()
     code = element.find("code")
     functions = [name for name in (function, init) if name]
-    if code is None or not (
-        code.get(UNREAD) or is_program(code, language, text, findings, functions)
-    ):
-        return None
     library = reading.library
     modules = library.modules.get(language, ())
+    names = [module.name for module in modules]
+    if code is None or not (
+        code.get(UNREAD)
+        or is_program(code, language, text, findings, functions=functions, modules=names)
+    ):
+        return None
     return Code(
         language=language,
         text=text,
