@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from espha.model.dates import check_date_format
 from espha.model.project import Part, Window
 from espha.records.layout import FORMATS, Format, Layout, Style, read_delimiter
 
@@ -106,7 +107,7 @@ def layout_of(properties: Mapping[str, str]) -> Layout:
         upsert=_boolean(properties, "publishwithupsert"),
         partial=flags == "partialupdate",
         autogen_field=not _boolean(properties, "noautogenfield"),
-        date_format=properties.get("dateformat", "").strip(),
+        date_format=check_date_format(properties.get("dateformat", "").strip()),
         delimiter=read_delimiter(properties.get("csvfielddelimiter") or ","),
         strip_nulls=_boolean(properties, "stripnullsfromcsv"),
     )

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
+from espha.model.dates import date_reader, iso_date, plain, written
 from espha.model.events import Value
 from espha.model.literals import (
-    DATE,
     INT32,
     INT64,
     MICROSECOND,
@@ -51,7 +51,7 @@ ARRAYS: Final = {"array(i32)": "int32", "array(i64)": "int64", "array(dbl)": "do
 TYPES: Final = frozenset({*INTEGERS, *DOUBLES, *ARRAYS, "string", "blob"})
 
 _TICKS: Final = {"date": SECOND, "stamp": MICROSECOND}
-_DATE = re.compile(DATE)
+_TRUTH: Final = {"true": 1, "false": 0}
 
 Parser = Callable[[str], Value]
 Formatter = Callable[[Any], str]
@@ -75,8 +75,7 @@ def parser(type_: str, date_format: str | None = None) -> Parser:
     Args:
         type_: name of the ESP type.
         date_format: how `date` and `stamp` are written (strptime, UTC unless it has a zone), if
-            not as a whole number of seconds or microseconds; None: `%Y-%m-%d %H:%M:%S`, and a
-            fraction of the second if there is one.
+            not as a number of seconds or microseconds; None: `%Y-%m-%d %H:%M:%S`, or ISO 8601.
 
     The function raises ValueError, with a sentence, for text that is not of the type.
     """
@@ -107,16 +106,27 @@ def _reader(type_: str, date_format: str | None) -> Parser:
     check = checker(type_)
     digits_only = date_format is not None and only_digits(date_format)
 
+    read_date = date_reader(date_format) if date_format else iso_date
+
     def read(text: str) -> Value:
-        number = None if digits_only else whole_from(text)
-        return _parse_time(type_, text, date_format) if number is None else check(number)
+        number = None if digits_only else _truncated(text)
+        return _parse_time(type_, text, read_date, date_format) if number is None else check(number)
 
     return read
 
 
+def _truncated(text: str) -> int | None:
+    """Return the number of a text without its fraction; None for what is no number."""
+    number = whole_from(text)
+    if number is not None:
+        return number
+    double = double_from(text)
+    return None if double is None or not math.isfinite(double) else int(double)
+
+
 def only_digits(date_format: str) -> bool:
     """Say whether dates look like numbers in this format, such as `%Y%m%d`: they are none then."""
-    return not re.sub("%[YmdHMSjf]", "", date_format)
+    return not re.sub("%[YmdHMSjf]", "", plain(date_format))
 
 
 def _integer_parser(type_: str) -> Parser:
@@ -125,10 +135,20 @@ def _integer_parser(type_: str) -> Parser:
     def parse(text: str) -> Value:
         number = whole_from(text)
         if number is None:
+            number = _whole_double(text)
+        if number is None:
             raise ValueError(f"{_shown(text)} is not a whole number ({type_})")
         return check(number)
 
     return parse
+
+
+def _whole_double(text: str) -> int | None:
+    """Return the whole number that is written as `1.0`, `1e3` or `true`; None for another text."""
+    number = double_from(text)
+    if number is None:
+        return _TRUTH.get(text.lower())
+    return int(number) if number.is_integer() else None
 
 
 def _parse_double(type_: str, text: str) -> Value:
@@ -162,21 +182,14 @@ def _parse_blob(text: str) -> Value:
         raise ValueError(f"{_shown(text)} is not base64 (blob)") from None
 
 
-def _parse_time(type_: str, text: str, date_format: str | None) -> int:
+def _parse_time(
+    type_: str, text: str, read: Callable[[str], datetime], date_format: str | None
+) -> int:
     shown = date_format or "a whole number or %Y-%m-%d %H:%M:%S"
     try:
-        moment = datetime.strptime(text, date_format) if date_format else _esp_date(text)
-    except (ValueError, re.error):
+        return ticks_since_epoch(read(text), _TICKS[type_])
+    except (ValueError, OverflowError):
         raise ValueError(f"{_shown(text)} is not a {type_} written as {shown}") from None
-    return ticks_since_epoch(moment, _TICKS[type_])
-
-
-def _esp_date(text: str) -> datetime:
-    if not _DATE.fullmatch(text):
-        raise ValueError(text)
-    return datetime.fromisoformat(text[:19]) + timedelta(
-        microseconds=int(text[20:].ljust(6, "0")) if len(text) > 20 else 0
-    )
 
 
 def format_text(type_: str, value: Value) -> str:
@@ -190,6 +203,7 @@ def formatter(type_: str, date_format: str = "", precision: int = 6) -> Formatte
     Args:
         type_: name of the ESP type.
         date_format: how `date` and `stamp` are written (strftime, UTC); empty: as whole numbers.
+            A stamp's seconds have their six decimals.
         precision: decimals of doubles, also within arrays.
     """
     if type_ in DOUBLES:
@@ -200,8 +214,8 @@ def formatter(type_: str, date_format: str = "", precision: int = 6) -> Formatte
     if type_ == "blob":
         return lambda value: "" if value is None else binascii.b2a_base64(value)[:-1].decode()
     if date_format and type_ in _TICKS:
-        tick = _TICKS[type_]
-        return lambda value: "" if value is None else _time_text(value, tick, date_format)
+        tick, style = _TICKS[type_], written(date_format, stamp=type_ == "stamp")
+        return lambda value: "" if value is None else _time_text(value, tick, style)
     return lambda value: "" if value is None else str(value)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from espha.model import Project
+from espha.model.dates import check_date_format
 from espha.offline.plot import ENDINGS, drawable
 from espha.records.layout import Layout, read_delimiter
 
@@ -178,7 +179,7 @@ def _with(option: InputOption, word: str, text: str) -> InputOption:
         lines = _number(value, 0, f"--input {text!r}: header") if equals else 1
         return replace(option, layout=_changed(layout, header_lines=lines))
     if name == "dateformat":
-        return replace(option, layout=_changed(layout, date_format=value))
+        return replace(option, layout=_changed(layout, date_format=_date_format(value, text)))
     if name == "delimiter":
         return replace(option, layout=_changed(layout, delimiter=_delimiter(value, text)))
     if equals:
@@ -188,6 +189,13 @@ def _with(option: InputOption, word: str, text: str) -> InputOption:
 
 def _changed(layout: Layout, **changes: object) -> Layout:
     return layout.model_copy(update=changes)
+
+
+def _date_format(value: str, text: str) -> str:
+    try:
+        return check_date_format(value)
+    except ValueError as error:
+        raise UsageError(f"--input {text!r}: {error}") from None
 
 
 def _delimiter(value: str, text: str) -> str:

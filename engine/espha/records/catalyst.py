@@ -7,6 +7,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from espha.model import Field, Window
+from espha.model.dates import plain, written
 from espha.model.literals import DATE, NUMBER, WHOLE
 from espha.model.types import ARRAYS, only_digits
 from espha.records.layout import Layout, Style
@@ -41,8 +42,11 @@ _QUOTES = QUOTES_PATTERN.replace(r"\Z", r"\z")
 _JSON_READ = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
 _PATTERN_LETTERS = {
     "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss",
-    "f": "SSSSSS", "j": "DDD", "b": "MMM", "B": "MMMM", "%": "'%'",
+    "f": "SSSSSS", "j": "DDD", "b": "MMM", "B": "MMMM", "I": "hh", "p": "a", "a": "EEE",
+    "A": "EEEE", "%": "'%'",
 }  # fmt: skip
+_READ_BY_PYTHON = frozenset("yIpaA")
+"""Directives that Java reads otherwise than C: its century is another one, for example."""
 _SHORT = {"MM": "M", "dd": "d", "HH": "H", "mm": "m", "ss": "s", "DDD": "D"}
 # Java's $ also stands before a last line break.
 _DATE = rf"\A(?:{DATE})\z"
@@ -86,6 +90,9 @@ def _completed(value: Column, how: Layout) -> list[Column]:
         value = sf.translate(value, "\0", "")
     opcode, flags = how.defaults()
     sep = how.delimiter
+    # What a backslash hides is for Python: an empty record is read again there.
+    hidden = value.contains('\\"') | value.contains(f"\\{sep}")
+    value = sf.when(hidden, "").otherwise(value)
     if how.opcode and how.flags:
         return [value]
     if how.opcode:
@@ -201,11 +208,11 @@ def java_pattern(strptime_format: str, *, reading: bool = False) -> str:
         CodecError: a directive has no counterpart.
     """
     pieces: list[tuple[bool, str]] = []
-    letters = iter(strptime_format)
+    letters = iter(plain(strptime_format))
     for letter in letters:
         if letter == "%":
             directive = next(letters, "")
-            if directive not in _PATTERN_LETTERS:
+            if directive not in _PATTERN_LETTERS or (reading and directive in _READ_BY_PYTHON):
                 raise CodecError(f"dateformat {strptime_format!r}: %{directive} is not supported")
             pieces.append((True, _PATTERN_LETTERS[directive]))
         else:
@@ -237,11 +244,20 @@ def _value(cell: Column, field: Field, date_format: str) -> Column:
     if not date_format:
         time = sf.when(cell.rlike(_DATE), sf.try_to_timestamp(cell))
     else:
-        time = sf.try_to_timestamp(cell, sf.lit(java_pattern(date_format, reading=True)))
+        time = _read_time(cell, date_format)
     ticks = sf.unix_seconds(time) if field.type == "date" else sf.unix_micros(time)
     if date_format and only_digits(date_format):
         return ticks
     return sf.coalesce(sf.when(cell.rlike(_WHOLE), cell.try_cast("bigint")), ticks)
+
+
+def _read_time(cell: Column, date_format: str) -> Column:
+    """Read a time in a format; what Java has no pattern for is left to Python, as null."""
+    try:
+        pattern = java_pattern(date_format, reading=True)
+    except CodecError:
+        return sf.lit(None).cast("timestamp")
+    return sf.try_to_timestamp(cell, sf.lit(pattern))
 
 
 def _read_array(cell: Column, field: Field) -> Column:
@@ -265,4 +281,4 @@ def _write_date(cell: Column, field: Field, date_format: str) -> Column:
     if not date_format or field.type not in ("date", "stamp"):
         return cell
     time: Any = sf.timestamp_seconds(cell) if field.type == "date" else sf.timestamp_micros(cell)
-    return sf.date_format(time, java_pattern(date_format))
+    return sf.date_format(time, java_pattern(written(date_format, stamp=field.type == "stamp")))

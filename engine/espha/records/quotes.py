@@ -6,8 +6,8 @@ from typing import Final
 BLANKS: Final = "".join(map(chr, range(33)))
 """What does not count around a cell: everything up to the blank."""
 
-QUOTES_PATTERN: Final = r'[",\n]|\A[\x00-\x20]|[\x00-\x20]\Z'
-"""What needs quotes: the comma, a quote, a line break, blanks at an end."""
+QUOTES_PATTERN: Final = r'[",\n]|\A[\x00-\x20]|[\x00-\x20\\]\Z'
+"""What needs quotes: the comma, a quote, a line break, blanks at an end, a backslash there."""
 
 NEEDS_QUOTES: Final = re.compile(QUOTES_PATTERN)
-MAY_NEED_QUOTES: Final = re.compile(r'[",\x00-\x20]')
+MAY_NEED_QUOTES: Final = re.compile(r'[",\\\x00-\x20]')

@@ -9,7 +9,7 @@ from typing import Any
 
 from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field, Window
-from espha.model.types import ARRAYS, DOUBLES, checker, formatter, parser
+from espha.model.types import ARRAYS, DOUBLES, INTEGERS, checker, formatter, parser
 from espha.records.layout import CsvLayout, Layout, Style
 from espha.records.quotes import BLANKS, MAY_NEED_QUOTES, NEEDS_QUOTES
 from espha.windows.source.spec import SourceWindow
@@ -83,33 +83,48 @@ def read_flags(text: str) -> str:
 def split(text: str, delimiter: str = ",") -> list[str]:
     """Split one row into cells; blanks around a cell do not count unless they stand in quotes.
 
-    A cell in quotes can hold the delimiter, line breaks, and a quote written twice.
+    A cell in quotes can hold the delimiter, line breaks, and a quote written twice or behind a
+    backslash. Without quotes, a delimiter behind a backslash belongs to the cell.
 
     Raises:
         BadRecord: a quote is not closed, or something stands behind a closing quote.
     """
-    if '"' not in text:
+    if '"' not in text and f"\\{delimiter}" not in text:
         return [cell.strip(BLANKS) for cell in text.split(delimiter)]
-    pattern, cells, start = _cell(delimiter), [], 0
+    try:
+        return _cells(text, delimiter, backslashes=False)
+    except BadRecord:
+        # A cell may end in a backslash, so that one stands for a quote only where it must.
+        if '\\"' not in text:
+            raise
+        return _cells(text, delimiter, backslashes=True)
+
+
+def _cells(text: str, delimiter: str, *, backslashes: bool) -> list[str]:
+    pattern, cells, start = _cell(delimiter, backslashes), [], 0
     while True:
         match = pattern.match(text, start)
         if match is None:
             raise BadRecord(f"not a row of CSV: a quote at column {start + 1} is not closed well")
-        inside, plain, end = match.groups()
-        cells.append(plain.rstrip(BLANKS) if inside is None else inside.replace('""', '"'))
+        inside, bare, end = match.groups()
+        if inside is None:
+            cells.append(bare.rstrip(BLANKS).replace(f"\\{delimiter}", delimiter))
+        else:
+            inside = inside.replace('""', '"')
+            cells.append(inside.replace('\\"', '"') if backslashes else inside)
         if not end:
             return cells
         start = match.end()
 
 
 @cache
-def _cell(delimiter: str) -> re.Pattern[str]:
+def _cell(delimiter: str, backslashes: bool) -> re.Pattern[str]:
     """One cell and the delimiter behind it; possessive, so that it never tries twice."""
     end = re.escape(delimiter)
     blank = f"(?:(?!{end})[\\x00-\\x20])*+"
-    return re.compile(
-        rf'{blank}(?:"((?:[^"]++|"")*+)"{blank}|((?!")[^{end}]*+))({end}|\Z)', re.DOTALL
-    )
+    inside = r'(?:[^"\\]++|""|\\"|\\)*+' if backslashes else r'(?:[^"]++|"")*+'
+    bare = rf'(?!")(?:[^{end}\\]++|\\{end}|\\)*+'
+    return re.compile(rf'{blank}(?:"({inside})"{blank}|({bare}))({end}|\Z)', re.DOTALL)
 
 
 def left_out(window: Window, layout: CsvLayout) -> int | None:
@@ -124,7 +139,10 @@ Place = Callable[[Sequence[str]], tuple[str, str, list[str]]]
 
 
 def placer(window: Window, layout: CsvLayout) -> Place:
-    """Return the function that makes (opcode, flags, cells of the fields) of a row's cells."""
+    """Return the function that makes (opcode, flags, cells of the fields) of a row's cells.
+
+    Cells that are missing at the end are empty, and cells behind the last field are dropped.
+    """
     missing = left_out(window, layout)
     width = len(window.fields) - (missing is not None)
     default_opcode, default_flags = layout.defaults()
@@ -136,6 +154,7 @@ def placer(window: Window, layout: CsvLayout) -> Place:
         # A file without opcodes seldom has flags, though nobody said so.
         if layout.flags and rest and (layout.opcode or len(rest) != width):
             flags = rest.pop(0)
+        rest = rest[:width] + [""] * (width - len(rest))
         if missing is not None:
             rest.insert(missing, "")
         return opcode, flags, rest
@@ -219,14 +238,17 @@ def json_reader(fields: Sequence[Field], layout: Layout) -> Callable[[dict[str, 
 
 def _from_json(field: Field, date_format: str) -> Callable[[Any], Value]:
     check, parse = checker(field.type), parser(field.type, date_format or None)
+    to_text, whole = field.type == "string", field.type in INTEGERS
 
     def convert(value: Any) -> Value:
-        if isinstance(value, bool):
-            value = str(value).lower() if field.type == "string" else int(value)
         if isinstance(value, str):
             return parse(value)
-        if field.type == "string" and isinstance(value, int | float):
-            return str(value)
+        if to_text and value is not None:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        if isinstance(value, bool):
+            return check(int(value))
+        if whole and isinstance(value, float):
+            return parse(repr(value))
         return check(value)
 
     return convert

@@ -1,10 +1,13 @@
 """Values: text to Python and back."""
 
+from datetime import datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from espha.model.events import BadRecord, Event
+from espha.model.literals import MICROSECOND
 from espha.model.project import Field
 from espha.model.types import INTEGERS, checker, format_text, parse_text
 from espha.records.text import decoder, format_event, line_formatter, parse_event, quoted, split
@@ -23,6 +26,9 @@ FIELDS = (
         ("int32", "-2147483648", -(2**31)),
         ("int64", " +0009 ", 9),
         ("int64", "", None),
+        ("int32", "1.0", 1),
+        ("int64", "1e3", 1000),
+        ("int32", "True", 1),
         ("double", "1e3", 1000.0),
         ("double", ".5", 0.5),
         ("double", "NaN", None),
@@ -34,6 +40,11 @@ FIELDS = (
         ("date", "1970-01-02 00:00:01.9", 86_401),
         ("stamp", "1970-01-01 00:00:01.5", 1_500_000),
         ("stamp", "1969-12-31 23:59:59", -1_000_000),
+        ("date", "1970-01-02", 86_400),
+        ("date", "1970/1/2 0:1", 86_460),
+        ("stamp", "1970-01-01T00:00:01.25Z", 1_250_000),
+        ("date", "1970-01-01 01:00:00+01:00", 0),
+        ("date", "86400.75", 86_400),
         ("blob", "AP8=", b"\x00\xff"),
         ("blob", "", None),
         ("array(i32)", "[1;-2;3]", (1, -2, 3)),
@@ -55,7 +66,8 @@ def test_text_becomes_a_value(type_: str, text: str, value: object) -> None:
         ("int64", "9223372036854775808", "too large for int64"),
         ("int64", "9" * 5000, "not a whole number"),
         ("int64", "1_000", "not a whole number"),
-        ("int64", "1.0", "not a whole number"),
+        ("int64", "1.5", "not a whole number"),
+        ("int32", "1e10", "too large for int32"),
         ("int64", "٣", "not a whole number"),
         ("double", "inf", "not a number"),
         ("double", "1e999", "not a finite number"),
@@ -84,10 +96,48 @@ def test_other_text_is_refused_with_a_sentence(type_: str, text: str, reason: st
         ("date", "1969-12-31", "%Y-%m-%d", -86_400),
         ("date", "60", "%Y-%m-%d", 60),
         ("date", "19700102", "%Y%m%d", 86_400),
+        ("stamp", "1970-01-01 00:00:01.000002", "%Y-%m-%d %H:%M:%S", 1_000_002),
+        ("date", "1970-01-01 00:00:01:13", "%Y-%m-%d %H:%M:%S", 1),
+        ("date", "1970-01-02", "%Y-%m-%d %H:%M:%S", 86_400),
+        ("date", "1970-01-02T01", "%Y-%m-%d %H:%M:%S", 90_000),
+        ("date", "1970-01-02 12:30:00", "%Y-%m-%d", 86_400),
+        ("date", "1970-01-02 00:00:01", "'%Y-%m-%d %H:%M:%S", 86_401),
+        ("date", "19700102", "%Y%m%d%H%M%S", 86_400),
+        ("stamp", "02JAN1970:00:00:01.5", "%d%b%Y:%H:%M:%S", 86_401_500_000),
+        ("date", "Friday, January 2 1970 1:00:05 PM", "%A, %B %e %Y %I:%M:%S %p", 133_205),
+        ("date", "01/02/69 EST", "%D %Z", -31_449_600),
+        ("date", "1/2/70 12:00:00 am", "%m/%d/%y %r", 86_400),
+        ("date", "086400", "%s", 86_400),
+        ("date", "1970-033", "%Y-%j", 32 * 86_400),
     ],
 )
 def test_dates_are_read_as_utc(type_: str, text: str, format_: str, value: int) -> None:
     assert parse_text(type_, text, format_) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "format_"),
+    [
+        ("1970-02-30", "%Y-%m-%d"),
+        ("1970-01-02 x", "%Y-%m-%d"),
+        ("02.01.1970", "%Y-%m-%d"),
+        ("1970-01-02 00:00:01 and more", "%Y-%m-%d %H:%M:%S"),
+        ("9999-12-31 24:00:00", "%Y-%m-%d %H:%M:%S"),
+    ],
+)
+def test_dates_of_another_format_are_refused(text: str, format_: str) -> None:
+    with pytest.raises(ValueError, match="not a stamp written as"):
+        parse_text("stamp", text, format_)
+
+
+@given(st.datetimes(datetime(1969, 1, 1), datetime(2068, 12, 31)))
+@pytest.mark.parametrize(
+    "format_",
+    ["%Y-%m-%dT%H:%M:%S.%f", "%d%b%y:%H:%M:%S.%f", "%A %d %B %Y %I-%M-%S,%f %p", "%Y%j%H%M%S%f"],
+)
+def test_dates_read_as_python_writes_them(format_: str, moment: datetime) -> None:
+    text = moment.strftime(format_)
+    assert parse_text("stamp", text, format_) == (moment - datetime(1970, 1, 1)) // MICROSECOND
 
 
 @pytest.mark.parametrize(
@@ -174,6 +224,9 @@ def test_a_bad_line_is_refused(line: str, reason: str) -> None:
         ("", [""]),
         (" a ,b b,\tc ", ["a", "b b", "c"]),
         (' " a " ,"b,""c""",', [" a ", 'b,"c"', ""]),
+        (r"a\,b,c\d,e", ["a,b", r"c\d", "e"]),
+        (r'"{\"a\": [1, 2]}",b', ['{"a": [1, 2]}', "b"]),
+        (r'"C:\dir\",b', ["C:\\dir\\", "b"]),
         ('"a\nb",c"d', ["a\nb", 'c"d']),
         ('"","', None),
         ('"a"b,c', None),

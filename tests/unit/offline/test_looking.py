@@ -42,8 +42,8 @@ def test_watched_rows_are_a_table_with_one_head_for_each_window_in_turn() -> Non
         sink.write([first])
         sink.flush()
     sinks[0].flush()
-    row = "I       N        1  a⏎b   2023-11-14 22:13:20  1.500000"
-    head = "opcode  flags  id*  name  at                          x"
+    row = "I       N        1  a⏎b   2023-11-14 22:13:20.000000  1.500000"
+    head = "opcode  flags  id*  name  at                                 x"
     assert text.getvalue().splitlines() == ["q/in", head, row, row, "q/out", head, row]
     assert [sink.written for sink in sinks] == [2, 1]
 

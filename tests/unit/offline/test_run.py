@@ -114,7 +114,7 @@ def test_bad_rows_are_counted_and_the_first_are_told(tmp_path: Path) -> None:
     """An open quote spoils its own line only; the model goes on."""
     place = Place(tmp_path)
     place.write("model.xml", xml(source("id*:int32,x:string"), index="pi_HASH"))
-    rows = ['I,N,1,"open', "I,N,2,x", "I,N,2,x", "X,N,3,x", "I,N,4", *["I,N,,x"] * 10, "I,N,5,z"]
+    rows = ['I,N,1,"open', "I,N,2,x", "I,N,2,x", "X,N,3,x", "I,N,4x", *["I,N,,x"] * 10, "I,N,5,z"]
     file = place.write("rows.csv", *rows)
     trace = tmp_path / "trace.csv"
     assert place.run(inputs=[f"in={file}"], traces=[f"in={trace}"]) == DONE
@@ -123,7 +123,7 @@ def test_bad_rows_are_counted_and_the_first_are_told(tmp_path: Path) -> None:
         (1, "not a row of CSV: a quote at column 7 is not closed well"),
         (3, "insert of key 2, which exists (at q/in)"),
         (4, "unknown opcode 'X'; known are I, U, P, D and SD"),
-        (5, "1 values where the schema has 2 fields"),
+        (5, "field id: '4x' is not a whole number (int32)"),
     ]:
         assert f"{file}:{line}: {reason}\n" in place.said
     assert "… and 4 more refusals" in place.said

@@ -102,10 +102,11 @@ def canonical(autogen: bool = False, **options: object) -> Callable[[list[str]],
             ["x", "2", "3"],
             b"I,N,,x,2,3",
         ),
-        ({"opcode": False, "flags": False}, ["many", "x"], b"I,N,many,x"),
+        ({"opcode": False, "flags": False}, ["many", "x"], b"I,N,many,x,,"),
+        ({}, ["i", "n", "1", "x", "2", "3", "more"], b"i,n,1,x,2,3"),
         ({"opcode": False, "flags": False}, ["a,b", 'c"d', "", ""], b'I,N,"a,b","c""d",,'),
     ],
-    ids=["as it is", "both added", "flags added", "key added", "bad row unchanged", "quoting"],
+    ids=["as it is", "both added", "flags added", "key added", "short row", "long row", "quoting"],
 )
 def test_canonical(options: dict[str, Any], row: list[str], expected: bytes) -> None:
     assert canonical(**options)(row) == expected
@@ -120,4 +121,4 @@ def test_dates_become_seconds_and_stamps_microseconds() -> None:
 
 def test_bytes_that_are_not_utf8_come_through() -> None:
     row = columns(b"\xff,x\n")[0]
-    assert canonical(opcode=False, flags=False)(row) == b"I,N,\xff,x"
+    assert canonical(opcode=False, flags=False)(row) == b"I,N,\xff,x,,"
