@@ -52,6 +52,7 @@ def read_project(
     source: str = "model.xml",
     *,
     tokens: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     checking: bool = False,
     unnamed: str = "project",
 ) -> Project:
@@ -62,6 +63,7 @@ def read_project(
         source: what to call it in messages.
         tokens: values for `@TOKEN@`, which win over the project's own properties; the files that
             the model names are below that of `@ESP_PROJECT_HOME@`.
+        environment: values for tokens that have none otherwise.
         checking: the model is not going to run, so a token or a file may be missing.
         unnamed: the name of a project that has none.
 
@@ -74,7 +76,7 @@ def read_project(
     if element is not None:
         if not element.get("name", "").strip():
             element.set("name", unnamed)
-        substitute(element, tokens or {}, findings, checking=checking)
+        substitute(element, tokens or {}, findings, environment=environment, checking=checking)
         put_in_files(element, home(tokens), findings, checking=checking)
         project = _Reader(element, findings).read()
     if findings.problems or project is None:

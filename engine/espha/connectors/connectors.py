@@ -20,8 +20,8 @@ from espha.connectors.timers import TIMER_PROPERTIES, timer
 from espha.model.problems import Findings, line_of
 from espha.model.project import Connector, ConnectorGroup, ConnectorState
 from espha.model.tokens import TOKEN
-from espha.model.xml import attributes, children, properties
-from espha.records.layout import FORMATS
+from espha.model.xml import attributes, children, properties, text_of
+from espha.records.layout import FILE_FORMATS
 
 TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 """What Kafka takes as the name of a topic."""
@@ -38,7 +38,7 @@ _KAFKA_TYPES = frozenset({"csv", "json", "binary"})
 
 
 def read_connectors(window: etree._Element, kind: str, findings: Findings) -> tuple[Connector, ...]:
-    """Read the connectors of a window, in document order; those with problems are left out."""
+    """Read the active connectors of a window, in document order; without those with problems."""
     result: list[Connector] = []
     for block in window.findall("connectors"):
         for element in children(block, frozenset({"connector"}), findings):
@@ -54,12 +54,14 @@ def read_connectors(window: etree._Element, kind: str, findings: Findings) -> tu
 def _read(element: etree._Element, kind: str, findings: Findings) -> Connector | None:
     attributes(element, frozenset({"name", "class", "active", "type"}), findings)
     before = len(findings.problems)
+    if not _active(element):
+        return None
     values = properties(element, findings)
-    class_ = element.get("class", "").strip()
+    _default_date_format(element, values)
+    class_ = element.get("class", "").strip().lower()
     if not class_:
         findings.refuse(element, "a connector needs a class")
     direction = _direction(element, values, kind, findings)
-    active = (values.get("active") or element.get("active") or "true").strip().lower()
     if len(findings.problems) == before:
         _check_properties(element, class_, direction, values, findings)
     if len(findings.problems) > before:
@@ -70,8 +72,22 @@ def _read(element: etree._Element, kind: str, findings: Findings) -> Connector |
         type=cast(Literal["pub", "sub"], direction),
         properties=values,
         line=line_of(element),
-        active=active not in {"false", "0", "no"},
     )
+
+
+def _active(element: etree._Element) -> bool:
+    """Say whether a connector takes part; of one that does not, nothing else is read."""
+    found = [item for item in element.iter("property") if item.get("name", "").strip() == "active"]
+    text = text_of(found[-1]) if found else element.get("active", "true")
+    return text.strip().lower() not in {"false", "0", "no"}
+
+
+def _default_date_format(element: etree._Element, values: dict[str, str]) -> None:
+    """Let connectors without a format of dates have that of the project."""
+    project = next(element.iterancestors("project"), None)
+    found = "" if project is None else project.get("date-format", "")
+    if found and not values.get("dateformat", "").strip():
+        values["dateformat"] = found
 
 
 def _direction(
@@ -138,8 +154,8 @@ def _check_fs(
     element: etree._Element, direction: str, values: Mapping[str, str], findings: Findings
 ) -> None:
     kind = values.get("fstype", "").strip().lower()
-    if kind and kind not in FORMATS and not TOKEN.search(kind):
-        findings.warn(element, f"fstype {kind!r} is not run; use {' or '.join(FORMATS)}")
+    if kind and kind not in FILE_FORMATS and not TOKEN.search(kind):
+        findings.warn(element, f"fstype {kind!r} is not run; use {', '.join(FILE_FORMATS)}")
         return
     known = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES
     _warn_of_others(element, values, known, findings)

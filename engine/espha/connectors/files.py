@@ -1,20 +1,22 @@
 """Properties of connectors of files and topics, as the layout and the style of their records."""
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from espha.model.dates import check_date_format
 from espha.model.project import Part, Window
-from espha.records.layout import FORMATS, Format, Layout, Style, read_delimiter
+from espha.records.layout import FILE_FORMATS, Format, Layout, Style, read_delimiter
 
 SOURCE_PROPERTIES: Final = frozenset(
     {
         "fsname", "fstype", "addcsvopcode", "addcsvflags", "noautogenfield", "header",
         "dateformat", "csvfielddelimiter", "ignorecsvparseerrors", "publishwithupsert",
         "stripnullsfromcsv", "blocksize", "rate", "repeatcount", "maxevents", "growinginputfile",
+        "transactional", "prebuffer", "snapshot", "quiesceproject", "configfilesection",
     }
 )  # fmt: skip
-"""What has an effect with type pub; that bad rows are dropped is always so."""
+"""What is known with type pub. Blocks, transactions and buffers change no result; that bad rows are
+dropped is always so."""
 KAFKA_SOURCE_PROPERTIES: Final = frozenset(
     {
         "addcsvopcode", "addcsvflags", "noautogenfield", "dateformat", "csvfielddelimiter",
@@ -27,10 +29,10 @@ KAFKA_TARGET_PROPERTIES: Final = frozenset({"dateformat", "doubleprecision"})
 TARGET_PROPERTIES: Final = frozenset(
     {
         "fsname", "fstype", "snapshot", "collapse", "rmretdel", "header", "dateformat",
-        "doubleprecision",
+        "doubleprecision", "unbufferedoutputstreams", "configfilesection", "blocksize",
     }
 )  # fmt: skip
-"""What has an effect with type sub."""
+"""What is known with type sub."""
 
 _LARGEST = 2**53
 
@@ -181,8 +183,8 @@ def _file(properties: Mapping[str, str]) -> str:
 
 
 def _format(properties: Mapping[str, str]) -> Format:
-    found = _one_of(properties, "fstype", ("", *FORMATS))
-    return "json" if found == "json" else "csv"
+    found = _one_of(properties, "fstype", ("", *FILE_FORMATS))
+    return cast(Format, found or "csv")
 
 
 def _header_lines(properties: Mapping[str, str]) -> int:

@@ -23,8 +23,8 @@ from espha.local.processes import sweep
 from espha.local.state import DATA, PREFIX, Folder, Input, Output, Spec, sentence
 from espha.local.waiting import StallDetector
 from espha.model import ModelError, Project
-from espha.offline.command import home_tokens
 from espha.offline.options import InputOption, UsageError, find_window, read_input, read_settings
+from espha.offline.places import Places
 from espha.offline.spark_model import spark_model
 from espha.protocol.states import EngineState
 from espha.reader import read_project
@@ -223,7 +223,7 @@ def _read(
 ) -> tuple[str, tuple[Input, ...], tuple[Output, ...]]:
     """Return the model as it is deployed, and what feeds it and takes from it."""
     try:
-        tokens = {**home_tokens(model), **read_settings(options.settings)}
+        tokens = {**Places(model).tokens(), **read_settings(options.settings)}
         xml = model.read_bytes()
         project = read_project(xml, str(model), tokens=tokens)
         for warning in project.warnings:
@@ -236,7 +236,7 @@ def _read(
         published = [path for path, one in windows if path in written or one.kafka("sub")]
         if not published:
             raise LocalError("nothing would leave the model: name a window, --output WINDOW=FILE")
-        text = spark_model(xml, tokens, published)
+        text = spark_model(xml, tokens, {}, published)
         topic_plan(read_project(text, str(model)), PREFIX)
     except OSError as error:
         raise LocalError(f"{model}: {error.strerror}") from None

@@ -41,7 +41,6 @@ class Connector(Part):
     type: Literal["pub", "sub"]
     properties: dict[str, str]
     line: int
-    active: bool = True
 
 
 class ConnectorGroup(Part):

@@ -18,22 +18,29 @@ STAND_IN = "1"
 
 
 def substitute(
-    project: etree._Element, given: Mapping[str, str], findings: Findings, *, checking: bool = False
+    project: etree._Element,
+    given: Mapping[str, str],
+    findings: Findings,
+    *,
+    environment: Mapping[str, str] | None = None,
+    checking: bool = False,
 ) -> None:
     """Replace tokens in texts and attributes of the project, in place.
 
     Values come from the project's `<properties>`, and can hold tokens themselves; `given` wins
-    over them. A token without a value is refused; in connectors it stays and is a warning, since
-    a model can run without them.
+    over them, and they win over the environment. A token without a value is refused; in
+    connectors it stays and is a warning, since a model can run without them.
 
     Args:
         project: the element; its properties are taken out of it.
         given: values from outside.
         findings: where problems go.
+        environment: variables around us, for what has no value otherwise.
         checking: the model is not going to run: a token without a value is a warning.
     """
     own = _own_properties(project, findings)
-    values = _expanded({**own, **given}, project, findings)
+    built_in = {"ESP_PROJECT_NAME": project.get("name", "")}
+    values = _expanded({**(environment or {}), **built_in, **own, **given}, project, findings)
     budget = MAX_BYTES
     for element, in_connector in _used(project):
         replaced = _Replacing(element, values, findings, checking, in_connector)
@@ -47,6 +54,11 @@ def substitute(
         if budget < 0:
             findings.refuse(element, "tokens make the model larger than 2 MiB")
             return
+
+
+def named_tokens(text: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Return those of `values` that a text names as tokens."""
+    return {name: values[name] for name in set(TOKEN.findall(text)) if name in values}
 
 
 def _own_properties(project: etree._Element, findings: Findings) -> dict[str, str]:

@@ -29,6 +29,7 @@ from espha.offline.options import (
     read_settings,
     read_trace,
 )
+from espha.offline.places import Places, environment
 from espha.offline.plot import PlotSink, why_no_plot
 from espha.offline.report import Report
 from espha.offline.runner import Runner
@@ -122,16 +123,19 @@ def read(model: Path, settings: Sequence[str], *, checking: bool = False) -> Pro
         OSError: the file cannot be read.
         ModelError: the model is refused.
     """
-    tokens = {**home_tokens(model), **read_settings(settings)}
+    xml = model.read_bytes()
     return read_project(
-        model.read_bytes(), str(model), tokens=tokens, checking=checking, unnamed=model.stem
+        xml,
+        str(model),
+        tokens=_tokens(model, settings),
+        environment=environment(xml),
+        checking=checking,
+        unnamed=model.stem,
     )
 
 
-def home_tokens(model: Path) -> dict[str, str]:
-    """Return the tokens that stand for folders: that of the model, and `output` in it."""
-    home = model.absolute().parent
-    return {"ESP_PROJECT_HOME": str(home), "ESP_PROJECT_OUTPUT": str(home / "output")}
+def _tokens(model: Path, settings: Sequence[str]) -> dict[str, str]:
+    return {**Places(model).tokens(), **read_settings(settings)}
 
 
 def graph(model: Path, settings: Sequence[str], output: Path | None, err: Say) -> int:
@@ -183,7 +187,7 @@ def run(options: RunOptions, console: Console, clock: Clock | None = None) -> in
             sinks += _plots(plots, project)
             if options.connectors:
                 sinks += _messages(project, report.say)
-            connectors = Connectors(project, options.model.absolute().parent)
+            connectors = Connectors(project, Places(options.model))
             engine, name = _engine(options, project, sinks, report)
             runner = Runner(
                 project,
@@ -241,9 +245,10 @@ def _engine(
             if any(connector.type == "sub" for connector in window.connectors)
         }
     published = [path for path in project.windows if path in written]
-    tokens = {**home_tokens(options.model), **read_settings(options.settings)}
+    tokens = _tokens(options.model, options.settings)
+    xml = options.model.read_bytes()
     try:
-        return SparkEngine(options.model.read_bytes(), tokens, published, jars), "Spark"
+        return SparkEngine(xml, tokens, environment(xml), published, jars), "Spark"
     except RuntimeError as error:
         raise UsageError(f"Spark does not start: {error}; --engine kernel needs none") from error
 

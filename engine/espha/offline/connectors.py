@@ -2,22 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from espha.connectors.commands import adapter_properties
-from espha.connectors.connectors import open_tokens
-from espha.connectors.files import file_source, file_target
-from espha.connectors.timers import timer
 from espha.model import Connector, Project, Window
-from espha.model.events import Event, Value
+from espha.model.events import Event
 from espha.model.project import ConnectorGroup, ConnectorState
-from espha.offline.feeds import Feed, FileFeed, TimerFeed
-from espha.offline.sinks import FileSink, Sink
-from espha.records.layout import FORMATS
-
-
-class NotRun(Exception):  # noqa: N818 - it names a state
-    """A connector has no part in this run; the text says why."""
+from espha.offline.feeds import Feed
+from espha.offline.openers import NotRun, Setting, open_connector
+from espha.offline.places import Places
+from espha.offline.rows import WindowRows
+from espha.offline.sinks import Sink
 
 
 @dataclass
@@ -27,7 +20,7 @@ class Started:
     Attributes:
         feeds: what brings events.
         sinks: what takes them.
-        notes: a sentence for each connector that is not run.
+        notes: a sentence for each connector that is not run, or not as the model says.
         troubles: a sentence for each connector whose file cannot be opened.
     """
 
@@ -45,14 +38,13 @@ class Connectors:
     holds nobody up.
     """
 
-    def __init__(self, project: Project, home: Path) -> None:
+    def __init__(self, project: Project, places: Places) -> None:
         """Make ready; nothing is opened before `start`.
 
         Args:
             project: the model.
-            home: the folder where relative names of files begin.
+            places: where its files are.
         """
-        self._home = home
         self._all: dict[str, list[tuple[Window, Connector]]] = {}
         for path, window in project.windows.items():
             for connector in window.connectors:
@@ -61,7 +53,10 @@ class Connectors:
         self._entries = {group.name: group.entries for group in project.groups}
         self._begun: set[str] = set()
         self._feeds: dict[str, Feed] = {}
-        self._rows = {window.path: _Rows(window) for window in self._late_snapshots(project)}
+        self._rows = {
+            window.path: WindowRows(window) for window in self._windows_to_remember(project)
+        }
+        self._setting = Setting(project, places, self._rows_of)
 
     @property
     def pending(self) -> list[str]:
@@ -84,10 +79,14 @@ class Connectors:
     def observe(self, window: str, events: Iterable[Event]) -> None:
         """Note what leaves a window, for connectors that begin with a snapshot of it later."""
         if window in self._rows:
-            for event in events:
-                self._rows[window].take(event)
+            self._rows[window].take(events)
 
-    def _late_snapshots(self, project: Project) -> list[Window]:
+    def _rows_of(self, window: str) -> Iterable[Event]:
+        rows = self._rows.get(window)
+        return () if rows is None else rows.inserts()
+
+    def _windows_to_remember(self, project: Project) -> list[Window]:
+        """Return the windows whose rows a connector may want when it starts."""
         late = {name for group in project.groups for name, _ in group.entries}
         return [
             window
@@ -118,71 +117,16 @@ class Connectors:
         self._begun.add(name)
         for window, connector in self._all.get(name, ()):
             try:
-                self._open(name, window, connector, started)
+                opened = open_connector(name, window, connector, self._setting)
             except NotRun as why:
                 started.notes.append(f"connector {name} is not run: {why}")
             except OSError as error:
                 file = f"{error.filename}: " if error.filename else ""
                 started.troubles.append(f"connector {name}: {file}{error.strerror or error}")
-
-    def _open(self, name: str, window: Window, connector: Connector, started: Started) -> None:
-        properties = _properties(connector)
-        if connector.class_ == "timer":
-            feed: Feed = TimerFeed(name, window, timer(properties, connector.name))
-        elif connector.type == "pub":
-            source = file_source(properties)
-            feed = FileFeed(name, window, self._home / source.file, source)
-        else:
-            target = file_target(properties)
-            sink = FileSink(name, window, self._home / target.file, target)
-            if target.snapshot and window.path in self._rows:
-                sink.write(self._rows[window.path].inserts())
-            started.sinks.append(sink)
-            return
-        self._feeds[name] = feed
-        started.feeds.append(feed)
-
-
-def _properties(connector: Connector) -> dict[str, str]:
-    """Return the properties of a connector that can be run here.
-
-    Raises:
-        NotRun: it cannot.
-    """
-    if not connector.active:
-        raise NotRun("it is not active")
-    properties = connector.properties
-    if connector.class_ == "adapter":
-        try:
-            properties = {**adapter_properties(properties.get("command", ""))}
-        except ValueError as error:
-            raise NotRun(str(error)) from None
-    elif connector.class_ not in {"fs", "timer"}:
-        raise NotRun(f"class {connector.class_} needs more than files; use --input or --trace")
-    if names := open_tokens(properties):
-        raise NotRun(f"token @{names[0]}@ has no value; give one with --set")
-    kind = properties.get("fstype", "").strip().lower()
-    if kind and kind not in FORMATS:
-        raise NotRun(f"fstype {kind} is not read or written here; use {' or '.join(FORMATS)}")
-    return properties
-
-
-class _Rows:
-    """The rows that a window has by what left it."""
-
-    def __init__(self, window: Window) -> None:
-        self._key = [place for place, item in enumerate(window.fields) if item.key]
-        self._rows: dict[tuple[Value, ...], Event] = {}
-        self._updated: tuple[Value, ...] | None = None
-
-    def take(self, event: Event) -> None:
-        key = tuple([event.values[place] for place in self._key])
-        if event.opcode != "D":
-            self._rows[key] = Event("I", "N", event.values)
-        elif self._updated != key:
-            self._rows.pop(key, None)
-        # A delete right behind an update of the same key is the old row of an update block.
-        self._updated = key if event.opcode == "U" else None
-
-    def inserts(self) -> Iterable[Event]:
-        return self._rows.values()
+            else:
+                started.notes += opened.notes
+                if opened.feed is not None:
+                    self._feeds[name] = opened.feed
+                    started.feeds.append(opened.feed)
+                if opened.sink is not None:
+                    started.sinks.append(opened.sink)

@@ -8,8 +8,9 @@ from espha.connectors.timers import Timer
 from espha.model import Field, Window
 from espha.model.events import BadRecord, Event, Value
 from espha.offline.arrivals import Arrival
-from espha.records.rows import Raw, RowFile
+from espha.records.rows import Raw
 from espha.records.text import event_reader
+from espha.records.xml_rows import open_rows
 from espha.windows.source.spec import SourceWindow
 
 
@@ -81,7 +82,7 @@ class FileFeed:
         self.name, self.window = name, window.path
         self.paced = source.rate > 0
         self.finished = False
-        self._file = RowFile(path, source.layout)
+        self._file = open_rows(path, source.layout)
         self._shown = str(path)
         self._read = event_reader(window, source.layout)
         self._source = source

@@ -9,6 +9,7 @@ from espha.model import Window
 from espha.model.events import Event, Value
 from espha.offline.senders import Sender, SendError
 from espha.records.text import event_writer
+from espha.records.xml_rows import CLOSING, OPENING, xml_writer
 
 
 class Sink(Protocol):
@@ -57,7 +58,8 @@ class FileSink:
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
         self._file = path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n")
-        self._line = event_writer(window.fields, target)
+        write = xml_writer if target.format == "xml" else event_writer
+        self._line = write(window.fields, target)
         self._target = target
         self._key = [place for place, field in enumerate(window.fields) if field.key]
         # Only a window with an index makes update blocks.
@@ -79,6 +81,8 @@ class FileSink:
 
     def close(self) -> None:
         """Write the rest and close the file."""
+        if self._target.format == "xml" and not self._file.closed:
+            self._file.write(f"{CLOSING}\n")
         self._file.close()
 
     def _left_out(self, event: Event) -> bool:
@@ -93,7 +97,9 @@ class FileSink:
         return event.opcode == "D" and last == key
 
     def _header(self, window: Window) -> None:
-        if self._target.header == "none" or self._target.format == "json":
+        if self._target.format == "xml":
+            self._file.write(f"{OPENING}\n")
+        if self._target.header == "none" or self._target.format != "csv":
             return
         names = [field.name for field in window.fields]
         columns = ["opcode", "flags", *names] if self._target.header == "full" else names

@@ -54,6 +54,7 @@ class SparkEngine:
         self,
         xml: bytes,
         tokens: Mapping[str, str],
+        environment: Mapping[str, str],
         published: Collection[str],
         jars: Path,
     ) -> None:
@@ -62,6 +63,7 @@ class SparkEngine:
         Args:
             xml: the model.
             tokens: values from outside.
+            environment: values for tokens that have none otherwise.
             published: "query/window" of the windows whose events are wanted.
             jars: the directory with the engine's own jar.
         """
@@ -69,7 +71,7 @@ class SparkEngine:
         from espha.pipeline.session import open_session
 
         self.shown = published
-        text = spark_model(xml, tokens, published)
+        text = spark_model(xml, tokens, environment, published)
         self._project: Project = read_project(text)
         sources = [path for path, one in self._project.windows.items() if one.type == "source"]
         with _stderr_in_a_file():

@@ -15,17 +15,23 @@ DEAD_LETTERS = "dead"
 """Topics that no window has: those are called like the window."""
 
 
-def spark_model(xml: bytes, tokens: Mapping[str, str], published: Collection[str]) -> str:
+def spark_model(
+    xml: bytes,
+    tokens: Mapping[str, str],
+    environment: Mapping[str, str],
+    published: Collection[str],
+) -> str:
     """Return the model with values for its tokens, its files, and Kafka connectors for these only.
 
     Args:
         xml: the model, which has been read without problems.
         tokens: values from outside.
+        environment: values for tokens that have none otherwise.
         published: "query/window" of the windows whose events are wanted.
     """
     root = parse(xml, "model")
     project = root if root.tag == "project" else next(root.iter("project"))
-    substitute(project, tokens, Findings())
+    substitute(project, tokens, Findings(), environment=environment)
     put_in_files(project, home(tokens), Findings())
     for groups in project.findall("project-connectors"):
         project.remove(groups)

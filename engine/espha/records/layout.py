@@ -13,7 +13,10 @@ from espha.model.dates import check_date_format
 from espha.model.project import Part
 
 FORMATS: Final = ("csv", "json")
-Format = Literal["csv", "json"]
+"""How records of topics are written."""
+FILE_FORMATS: Final = (*FORMATS, "xml")
+"""How files are written."""
+Format = Literal["csv", "json", "xml"]
 
 
 def read_delimiter(text: str) -> str:
@@ -64,7 +67,7 @@ class CsvLayout(Part):
 
 
 class Layout(CsvLayout):
-    """How the rows of a text are written: as CSV, or as JSON objects."""
+    """How the rows of a text are written: as CSV, as JSON objects, or as events of XML."""
 
     format: Format = "csv"
 
@@ -73,7 +76,7 @@ class Style(Part):
     """How events are written as text.
 
     Attributes:
-        format: CSV, or a JSON object a line.
+        format: CSV, a JSON object a line, or an `<event>` of XML a line.
         date_format: how dates are written (strftime); empty: as whole numbers.
         precision: decimals of doubles; None: all the digits that they need.
     """

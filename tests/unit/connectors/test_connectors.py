@@ -67,8 +67,13 @@ def test_which_way_a_connector_goes(
     ],
 )
 def test_whether_it_is_active(attributes: str, properties: dict[str, str], active: bool) -> None:
-    (found,) = read("fs", attributes, fsname="x", **properties).windows["q/in"].connectors
-    assert found.active is active
+    window = read("fs", attributes, fsname="x", **properties).windows["q/in"]
+    assert bool(window.connectors) is active
+
+
+def test_what_is_not_active_is_not_looked_at() -> None:
+    project = read("", 'active="false"', type="both", fsname="@NOBODY@")
+    assert not project.windows["q/in"].connectors
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,7 @@ def test_whether_it_is_active(attributes: str, properties: dict[str, str], activ
     [
         ("mqtt", {"mqtthost": "h"}, "connector class 'mqtt' is not run; use an adapter"),
         ("fs", {"fsname": "x", "shade": "1"}, "property 'shade' is not used"),
-        ("fs", {"fsname": "x", "fstype": "hdat"}, "fstype 'hdat' is not run; use csv or json"),
+        ("fs", {"fsname": "x", "fstype": "hdat"}, "fstype 'hdat' is not run; use csv, json, xml"),
         ("fs", {"fsname": "@D@/x"}, "token @D@ has no value"),
         ("adapter", {"command": "dfesp_db_adapter -C x=1"}, "no substitute for 'dfesp_db_adapter'"),
         ("kafka", {"kafkatype": "avro"}, "kafkatype 'avro' cannot be deployed"),

@@ -193,7 +193,7 @@ def test_rate_repeat_and_most_of_a_publisher(tmp_path: Path) -> None:
     ("properties", "note"),
     [
         ({"fsname": "@NOBODY@/x.csv"}, "token @NOBODY@ has no value"),
-        ({"fsname": "x", "fstype": "xml"}, "fstype xml is not read or written here"),
+        ({"fsname": "x", "fstype": "binary"}, "fstype binary is not read or written here"),
     ],
 )
 def test_what_cannot_be_run_is_said(tmp_path: Path, properties: dict[str, str], note: str) -> None:

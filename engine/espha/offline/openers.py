@@ -1,0 +1,122 @@
+"""A connector of a model as what brings events into a run, or takes them out of it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from espha.connectors.commands import adapter_properties
+from espha.connectors.connectors import open_tokens
+from espha.connectors.files import FileSource, file_source, file_target
+from espha.connectors.timers import timer
+from espha.model import Connector, Project, Window
+from espha.model.events import Event
+from espha.offline.feeds import Feed, FileFeed, TimerFeed
+from espha.offline.places import Found, Places
+from espha.offline.sinks import FileSink, Sink
+from espha.records.layout import FILE_FORMATS
+
+
+class NotRun(Exception):  # noqa: N818 - it names a state
+    """A connector has no part in this run; the text says why."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a connector finds around itself.
+
+    Attributes:
+        project: the model.
+        places: where its files are.
+        rows: returns the rows that a window, "query/window", has by now.
+    """
+
+    project: Project
+    places: Places
+    rows: Callable[[str], Iterable[Event]]
+
+
+@dataclass
+class Opened:
+    """What a connector becomes.
+
+    Attributes:
+        feed: what brings events; None: it brings none.
+        sink: what takes them; None: it takes none.
+        notes: what its user should know.
+    """
+
+    feed: Feed | None = None
+    sink: Sink | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def open_connector(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    """Start a connector.
+
+    Raises:
+        NotRun: it cannot be run here.
+        OSError: its file cannot be opened.
+    """
+    opener = _OPENERS.get(connector.class_)
+    if opener is None:
+        raise NotRun(f"class {connector.class_} is not run here; use --input or --trace")
+    return opener(name, window, connector, setting)
+
+
+def _file(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    return _open_file(name, window, connector, connector.properties, setting)
+
+
+def _adapter(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    try:
+        properties = adapter_properties(connector.properties.get("command", ""))
+    except ValueError as error:
+        raise NotRun(str(error)) from None
+    return _open_file(name, window, connector, properties, setting)
+
+
+def _open_file(
+    name: str,
+    window: Window,
+    connector: Connector,
+    properties: Mapping[str, str],
+    setting: Setting,
+) -> Opened:
+    kind = properties.get("fstype", "").strip().lower()
+    if kind and kind not in FILE_FORMATS:
+        raise NotRun(f"fstype {kind} is not read or written here; use {', '.join(FILE_FORMATS)}")
+    _check_tokens({key: text for key, text in properties.items() if key != "fsname"})
+    source = connector.type == "pub"
+    try:
+        file = file_source(properties) if source else file_target(properties)
+    except ValueError as error:
+        raise NotRun(str(error)) from None
+    found = (setting.places.source if source else setting.places.target)(file.file)
+    if source and not found.note:
+        _check_tokens(properties)
+    opened = Opened(notes=_notes(name, found))
+    if isinstance(file, FileSource):
+        opened.feed = FileFeed(name, window, found.path, file)
+    else:
+        opened.sink = FileSink(name, window, found.path, file)
+        if file.snapshot:
+            opened.sink.write(setting.rows(window.path))
+    return opened
+
+
+def _notes(name: str, found: Found) -> list[str]:
+    return [f"connector {name}: {found.note}"] if found.note else []
+
+
+def _timer(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    _check_tokens(connector.properties)
+    return Opened(feed=TimerFeed(name, window, timer(connector.properties, connector.name)))
+
+
+def _check_tokens(properties: Mapping[str, str]) -> None:
+    if names := open_tokens(properties):
+        raise NotRun(f"token @{names[0]}@ has no value; give one with --set")
+
+
+_Opener = Callable[[str, Window, Connector, Setting], Opened]
+_OPENERS: Final[dict[str, _Opener]] = {"fs": _file, "adapter": _adapter, "timer": _timer}
