@@ -47,6 +47,8 @@ class Options(NamedTuple):
         expanded: the function takes the fields as parameters, not a row and a context.
         blocks: the function takes a list of rows.
         encoded: blobs come as base64 text.
+        require: names of the modules that run before the script.
+        files: what the script can open, by name.
         mas: the function is one of an analytic module: its parameters are names of fields, its
             text says `Output: a, b`.
     """
@@ -58,6 +60,8 @@ class Options(NamedTuple):
     expanded: bool = False
     blocks: bool = False
     encoded: bool = False
+    require: Sequence[str] = ()
+    files: Mapping[str, bytes] = MappingProxyType({})
     mas: bool = False
 
 

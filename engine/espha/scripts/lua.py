@@ -6,6 +6,7 @@ answer differently on two engines: the order of `pairs`, the length of tables wi
 pivot of `table.sort`, addresses in texts, the clock and the random numbers.
 """
 
+import base64
 import re
 import zlib
 from collections.abc import Collection, Sequence
@@ -15,13 +16,26 @@ from typing import Any, Final, NoReturn
 
 from lupa import lua54
 
-from espha.scripts.common import MAX_CODE, MAX_ROWS, Answer, Call, Input, Options, Row, ScriptError
+from espha.scripts.common import (
+    MAX_CODE,
+    MAX_ROWS,
+    Answer,
+    Call,
+    Input,
+    Options,
+    Row,
+    ScriptError,
+)
+from espha.scripts.world import Alone, World, log
 
 MAX_INSTRUCTIONS: Final = 10_000_000
 """Instructions of Lua's machine that one call may take; some tenths of a second."""
 
 MAX_MEMORY: Final = 64 * 1024 * 1024
 """Bytes that one script may hold."""
+
+_PARTS: Final = ("prelude.lua", "esp.lua", "project.lua")
+_REQUIRE: Final = re.compile(r"\brequire\s*\(?\s*[\"']([^\"']+)[\"']")
 
 _SKIPPED = re.compile(
     r"--\[(?P<c>=*)\[.*?\](?P=c)\]"  # long comment
@@ -35,7 +49,11 @@ _SKIPPED = re.compile(
 
 
 class LuaScript:
-    """One loaded script, with its own memory and variables."""
+    """One loaded script, with its own memory and variables.
+
+    Attributes:
+        world: what it shares with its project.
+    """
 
     def __init__(
         self,
@@ -47,7 +65,7 @@ class LuaScript:
         *,
         options: Options = Options(),  # noqa: B008 - it cannot change
     ) -> None:
-        """Load the script and run its main part.
+        """Load the script; its main part runs with the first call.
 
         Args:
             code: the text.
@@ -55,36 +73,77 @@ class LuaScript:
             window: path of the window, for the script and for random numbers.
             inputs: where rows come from.
             outputs: names that are read from the rows that come out.
-            options: what else there is to say.
+            options: how it is called, and what it can use.
 
         Raises:
-            ScriptError: the script cannot be used.
+            ScriptError: it is no Lua.
         """
+        self.world: World = Alone()
+        self._code, self._window, self._inputs = code, window, tuple(inputs)
         self._function = function.encode()
         self._outputs = tuple(outputs)
+        self._options = options
+        self._start()
+
+    def _start(self) -> None:
+        """Make an empty runtime for the script."""
+        options, path = self._options, self._window.encode()
         self._runtime = lua54.LuaRuntime(
             encoding=None,
             register_eval=False,
             register_builtins=False,
             attribute_filter=_nothing,
+            unpack_returned_tuples=True,
             max_memory=MAX_MEMORY,
         )
-        path = window.encode()
-        make = self._runtime.compile(_prelude().encode())
-        engine = make(MAX_INSTRUCTIONS, zlib.crc32(path), path)
-        self._engine = {name: engine[name.encode()] for name in ("call", "state", "restore")}
-        engine[b"schema"](MAX_ROWS, *[name.encode() for name in outputs])
-        for each in inputs:
+        prelude, *parts = _prelude()
+        make = self._runtime.compile(prelude)
+        engine = make(MAX_INSTRUCTIONS, zlib.crc32(path), path, self._outside, *parts)
+        self._engine = {
+            name: engine[name.encode()] for name in ("call", "invoke", "state", "restore")
+        }
+        engine[b"schema"](MAX_ROWS, *[name.encode() for name in self._outputs])
+        for each in self._inputs:
             engine[b"input"](each.window.encode(), *[name.encode() for name in each.fields])
-        self._load(engine, code)
-
-    def _load(self, engine: Any, code: str) -> None:
-        text = f"local __length = ...; {without_length(code)}"
-        okay, reason = _two(self._guarded(engine[b"load"], text.encode(), b"=script"))
+        for name, text in options.modules.items():
+            engine[b"module"](name.encode(), _program(text))
+        engine[b"require"](*[name.encode() for name in _required(self._code, options)])
+        if options.init:
+            engine[b"init"](options.init.encode(), self._settings())
+        engine[b"calling"](options.expanded, options.blocks)
+        okay, reason = _two(self._guarded(engine[b"load"], _program(self._code), b"=script"))
         if not okay:
             raise ScriptError(_text(reason))
-        if not engine[b"has"](self._function):
-            raise ScriptError(f"the script has no function {self._function.decode()!r}")
+
+    def _settings(self) -> Any:
+        if self._options.settings is None:
+            return None
+        pairs = self._options.settings.items()
+        return self._runtime.table_from({name.encode(): text.encode() for name, text in pairs})
+
+    def _outside(self, what: bytes, *arguments: Any) -> Any:
+        """Do for the script what it cannot do itself; return a value and why there is none."""
+        given = [each.decode() if type(each) is bytes else each for each in arguments[:1]]
+        try:
+            match what:
+                case b"log":
+                    log(*[each.decode(errors="replace") for each in arguments])
+                    return None, None
+                case b"file":
+                    return self._options.files.get(given[0]), None
+                case b"set" | b"publish":
+                    getattr(self.world, what.decode())(given[0], *arguments[1:])
+                    return None, None
+                case b"call":
+                    return self.world.call(given[0], arguments[1].decode(), arguments[2]), None
+                case b"subscribe":
+                    return self.world.subscribe(given[0], arguments[1].decode(), arguments[2]), None
+                case _:
+                    return getattr(self.world, what.decode())(given[0]), None
+        except ScriptError as error:
+            return None, str(error).encode()
+        except (UnicodeDecodeError, AttributeError, IndexError):
+            return None, b"a name is missing, or is no text"
 
     def call_block(self, calls: Sequence[Call]) -> list[Answer | ScriptError]:
         """Call the function for one event after the other; see `Script`."""
@@ -100,7 +159,7 @@ class LuaScript:
         """Call the function; see `Script`."""
         answer = self._guarded(
             self._engine["call"],
-            self._function,
+            call.function.encode() or self._function,
             call.clock,
             call.token,
             call.port + 1,
@@ -110,11 +169,26 @@ class LuaScript:
         )
         if not isinstance(answer, tuple):
             return []
-        if not answer[0]:
-            raise ScriptError(_text(answer[1]))
-        if isinstance(answer[1], bool):
-            return answer[1]
-        return self._rows(answer[2:])
+        okay, result, *flat = answer
+        if not okay:
+            raise ScriptError(_text(result))
+        if result is not None:
+            return result if isinstance(result, bool) else self._rows(flat)
+        value = flat[0] if flat else None
+        return [] if value is None else _text(value) if isinstance(value, bytes) else value
+
+    def invoke(self, function: str, arguments: bytes, clock: int, token: int) -> bytes:
+        """Call any function of the script with packed arguments; return its packed results.
+
+        Raises:
+            ScriptError: it failed, or its results are no data.
+        """
+        answer = self._guarded(self._engine["invoke"], function.encode(), clock, token, arguments)
+        okay, result = _two(answer)
+        if not okay:
+            raise ScriptError(_text(result))
+        found: bytes = result
+        return found
 
     def _rows(self, flat: Sequence[Any]) -> list[Row]:
         width = len(self._outputs)
@@ -124,6 +198,8 @@ class LuaScript:
     def _given(self, value: Any) -> Any:
         if type(value) is str:
             return value.encode()
+        if type(value) is bytes and self._options.encoded:
+            return base64.b64encode(value)
         return self._runtime.table_from(value) if type(value) is tuple else value
 
     def _guarded(self, function: Any, *arguments: Any) -> Any:
@@ -144,7 +220,8 @@ class LuaScript:
         return state
 
     def restore(self, state: bytes) -> None:
-        """Put the variables back."""
+        """Put the variables back, in a new runtime."""
+        self._start()
         self._guarded(self._engine["restore"], state)
 
     def close(self) -> None:
@@ -183,9 +260,20 @@ def without_length(code: str) -> str:
     return _SKIPPED.sub(lambda match: "__length^" if match[0] == "#" else match[0], code)
 
 
+def _program(code: str) -> bytes:
+    return f"local __length = ...; {without_length(code)}".encode()
+
+
+def _required(code: str, options: Options) -> list[str]:
+    """Return the modules that run before the script: those asked for anywhere in it."""
+    asked = [match[1] for match in _REQUIRE.finditer(code) if match[1] in options.modules]
+    return list(dict.fromkeys([*options.require, *asked]))
+
+
 @cache
-def _prelude() -> str:
-    return (files(__package__) / "prelude.lua").read_text(encoding="utf-8")
+def _prelude() -> list[bytes]:
+    """Return the texts of the world of a script, the prelude first."""
+    return [(files(__package__) / name).read_bytes() for name in _PARTS]
 
 
 def _nothing(*_: Any) -> NoReturn:

@@ -1,8 +1,10 @@
 -- The world of a script: what Lua offers, without what reaches outside or depends on chance.
 -- Runs once in each runtime, before anything of the model, and returns the functions that the
 -- engine calls. `limit` is the number of instructions that one call may take, `salt` makes the
--- random numbers of two windows differ, `window` is the window's path.
-local limit, salt, window = ...
+-- random numbers of two windows differ, `window` is the window's path, `host` is the way out of the
+-- script, and what follows are texts of further parts of its world.
+local limit, salt, window, outside = ...
+local parts_of_world = { select(5, ...) }
 
 local type, next, error, select, tostring = type, next, error, select, tostring
 local pcall, rawget, rawset, rawlen, rawequal = pcall, rawget, rawset, rawlen, rawequal
@@ -238,15 +240,20 @@ function M.random(...)
   return random(...)
 end
 
-local O = {}
-function O.time(given)
-  if given ~= nil then error("os.time takes no argument here", 2) end
-  if clock == nil then error("the clock is known while an event is handled, not before", 2) end
-  return clock // 1000
-end
-
 local U = {}
 for name, value in next, utf8 do U[name] = value end
+
+-- What a traceback holds depends on the machine; the line does not.
+local getinfo = debug.getinfo
+local D = {}
+function D.getinfo(level)
+  local found = mathtype(level) and getinfo(level + 1, "l")
+  return { currentline = found and found.currentline or -1, short_src = "script", source = "script",
+           what = "Lua" }
+end
+function D.traceback(message) return message end
+
+local libraries = { table = T, string = S, math = M, os = {}, utf8 = U, debug = D }
 
 local function freeze(name, library)
   local proxy = setmetatable({}, {
@@ -256,31 +263,52 @@ local function freeze(name, library)
   frozen[proxy] = name
   G[name] = proxy
 end
-for name, library in next, { table = T, string = S, math = M, os = O, utf8 = U } do
-  freeze(name, library)
-end
+for name, library in next, libraries do freeze(name, library) end
 local metatable_of_texts = debug_getmetatable("")
 metatable_of_texts.__index, metatable_of_texts.__metatable = S, false
-G._G = G
-
-local initial = {}
-for name, value in next, G do initial[name] = value end
+G._G, G.unpack = G, T.unpack
 
 -- Functions are known by where they were found, so a state can name them.
 local function know(f, name)
   if known[f] == nil then known[f] = name; names[name] = f end
 end
 
-local function know_library()
-  for _, entry in ipairs({ { "_G", G }, { "table", T }, { "string", S }, { "math", M },
-                           { "os", O }, { "utf8", U } }) do
-    local keys, n = sorted_keys(entry[2])
-    for at = 1, n do
-      local value = entry[2][keys[at]]
-      if type(value) == "function" then know(value, entry[1] .. "." .. keys[at]) end
-    end
+local function know_all(functions, name)
+  local keys, n = sorted_keys(functions)
+  for at = 1, n do
+    local value = functions[keys[at]]
+    if type(value) == "function" then know(value, name .. "." .. keys[at]) end
   end
 end
+
+local function host(...)
+  local value, reason = outside(...)
+  if reason then error(reason, 0) end
+  return value
+end
+
+-- `kept` is what the library remembers for the script; it is a part of the state.
+local kept, row, modules, run = { listeners = {}, loaded = {} }, {}, {}, nil
+local tools = {
+  kept = kept, os = libraries.os, length = length, sorted_keys = sorted_keys, text = text,
+  host = host, know = know_all, random = M.random,
+}
+function tools.milliseconds() return clock end
+function tools.seconds() return clock // 1000 end
+function tools.field(name) return row[name] end
+function tools.run(name) return run(name) end
+function tools.library(name, library)
+  libraries[name] = library
+  freeze(name, library)
+end
+for at = 1, #parts_of_world do
+  assert(load_chunk(parts_of_world[at], "=library", "t"))(G, tools)
+end
+know_all(G, "_G")
+for name, library in next, libraries do know_all(library, name) end
+
+local initial = {}
+for name, value in next, G do initial[name] = value end
 
 -- Visits everything that the main part left behind, in one order on every engine; each variable
 -- that functions share is listed once.
@@ -333,16 +361,47 @@ local function guarded(f, ...)
   return done(pcall(f, ...))
 end
 
+-- The main part runs with the first event, whose clock it sees.
+local main, first_clock, first_token, broken
+
 function engine.load(code, name)
   local chunk, reason = load_chunk(code, name, "t", G)
-  if not chunk then return false, reason end
-  know_library()
-  local okay, why = guarded(chunk, LENGTH)
-  if okay then okay, why = pcall(survey, G) end
-  return okay, why
+  main = chunk
+  return chunk ~= nil, reason
 end
 
-function engine.has(name) return type(rawget(G, name)) == "function" end
+-- Modules run before the main part, and at the latest when it asks for them.
+function engine.module(name, code) modules[name] = code end
+
+function run(name)
+  local code = modules[name]
+  if code == nil then error("there is no module '" .. tostring(name) .. "'", 0) end
+  local chunk, reason = load_chunk(code, "=" .. name, "t", G)
+  return (chunk or error(reason, 0))(LENGTH)
+end
+
+local function begin_with(names)
+  for at = 1, #names do G.require(names[at]) end
+  main(LENGTH)
+end
+
+local required, init, settings = {}, nil, nil
+function engine.require(...) required = { ... } end
+function engine.init(name, given) init, settings = name, given end
+
+local function begin(now, number)
+  first_clock, first_token, clock, token, seeded = now, number, now, number, false
+  local okay, why = guarded(begin_with, required)
+  if okay then okay, why = pcall(survey, { G, kept.loaded }) end
+  if not okay then broken = "it cannot be used: " .. tostring(why) end
+  return okay
+end
+
+local function function_of(name)
+  local found = rawget(G, name)
+  if type(found) == "function" then return found end
+  error("the script has no function '" .. name .. "'", 0)
+end
 
 -- Names of the inputs, of the fields of each input, and of what is read from rows that come out,
 -- in the order of the values.
@@ -350,11 +409,30 @@ local windows, fields, outputs, most = {}, {}, {}, 0
 function engine.schema(limit_of_rows, ...) most, outputs = limit_of_rows, { ... } end
 function engine.input(window, ...) windows[#windows + 1], fields[#fields + 1] = window, { ... } end
 
+-- How the function is called: `expanded` with its fields as arguments, `blocks` with a list of rows.
+local expanded, blocks = false, false
+function engine.calling(each, all) expanded, blocks = each, all end
+
 local function answer(name, port, context, ...)
-  local data, values, names = {}, { ... }, fields[port]
-  for at = 1, #names do data[names[at]] = values[at] end
+  if #kept.listeners > 0 then tools.listen() end
+  local values, fields_of_port = { ... }, fields[port]
+  if not fields_of_port then return function_of(name)(context) end
+  local data = {}
+  row = data
+  for at = 1, #fields_of_port do data[fields_of_port[at]] = values[at] end
   context.input = windows[port]
-  return G[name](data, context)
+  if expanded then
+    local n = #fields_of_port
+    values[n + 1] = context
+    return function_of(name)(unpack(values, 1, n + 1))
+  end
+  return function_of(name)(blocks and { data } or data, context)
+end
+
+local function invoked(name, bytes)
+  if #kept.listeners > 0 then tools.listen() end
+  local given = tools.unpacked(bytes)
+  return table.pack(function_of(name)(unpack(given, 1, rawget(given, "n") or length(given))))
 end
 
 local function copied(value)
@@ -370,11 +448,14 @@ local function add(row, flat, n)
   return n + #outputs
 end
 
--- The rows of an answer, one value after the other.
+-- True or false, or how many values the rows have and these values, or nothing and one value.
 local function flattened(result)
   local kind = type(result)
-  if kind == "boolean" or result == nil then return result end
-  if kind ~= "table" then error("the function is to return a table, not a " .. kind, 0) end
+  if kind ~= "table" then
+    if kind == "function" then error("the function is to return a table, not a function", 0) end
+    if kind == "boolean" then return result end
+    return nil, result
+  end
   local flat, n = {}, 0
   if type(rawget(result, 1)) == "table" then
     local rows = length(result)
@@ -386,13 +467,36 @@ local function flattened(result)
   return n, unpack(flat, 1, n)
 end
 
-function engine.call(name, now, number, port, opcode, flags, ...)
+local function ready(now, number)
+  if broken then return false end
+  if first_clock then return true end
+  if not begin(now, number) then return false end
+  if not init then return true end
+  local okay, why = guarded(function() function_of(init)(settings) end)
+  if not okay then broken = "it cannot be used: " .. why end
+  return okay
+end
+
+local function at_moment(now, number)
+  local okay = ready(now, number)
   clock, token, count, seeded = now, number, count + 1, false
+  return okay
+end
+
+function engine.call(name, now, number, port, opcode, flags, ...)
+  if not at_moment(now, number) then return false, broken end
   local context = { window = window, opcode = opcode, flags = flags }
   local okay, result = guarded(answer, name, port, context, ...)
-  clock = nil
   if not okay then return false, result end
   return pcall(flattened, result)
+end
+
+-- Calls any function with packed arguments; its results come packed.
+function engine.invoke(name, now, number, bytes)
+  if not at_moment(now, number) then return false, broken end
+  local okay, result = guarded(invoked, name, bytes)
+  if not okay then return false, result end
+  return pcall(tools.packed, result)
 end
 
 -- State as one text. Every table is written once and referred to by number, so tables that are
@@ -417,7 +521,13 @@ function engine.state()
     elseif known[value] then put(pack("<c1s4", "f", known[value]))
     else error("variable " .. where .. " holds a " .. kind .. " made at run time; keep data", 0) end
   end
+  if not first_clock then return "" end
+  write(first_clock)
+  write(first_token)
+  write(broken)
+  if broken then return concat(parts) end
   write(count)
+  write(kept)
   for at = 1, #cells do
     local _, value = getupvalue(cells[at].f, cells[at].at)
     write(value, cells[at].name)
@@ -462,7 +572,12 @@ function engine.restore(state)
     end
     return value
   end
+  if state == "" then return end
+  begin(take(), take())
+  broken = take()
+  if broken then return end
   count = take()
+  local found = take()
   for at = 1, #cells do setupvalue(cells[at].f, cells[at].at, take()) end
   for key in next, G do G[key] = nil end
   for key, value in next, initial do G[key] = value end
@@ -479,6 +594,7 @@ function engine.restore(state)
     end
     at = at + 1
   end
+  kept.listeners, kept.loaded = found.listeners, found.loaded
 end
 
 return engine

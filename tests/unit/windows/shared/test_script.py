@@ -182,7 +182,7 @@ def test_bad_windows_are_refused(type_: str, more: dict[str, str], reason: str) 
 
 def test_a_script_that_fails_at_its_start_refuses_every_event() -> None:
     run = kernel("lua", code="error('early')\nfunction create() end")
-    assert out(run, "I 1,5") == "! the script cannot be used: script:1: early"
+    assert out(run, "I 1,5") == "! the script failed: it cannot be used: script:1: early"
     run.restore(run.state())
 
 
