@@ -34,6 +34,7 @@ _FOLDERS: Final = (
     "geofence",
     "lua",
     "python",
+    "custom",
     "notification",
 )
 """In the order of the reference."""

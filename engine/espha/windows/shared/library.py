@@ -101,3 +101,12 @@ def is_program(
         findings.refuse(element, str(error))
         return False
     return True
+
+
+def defines(language: Language, text: str, function: str) -> bool:
+    """Say whether a program has a function of this name."""
+    try:
+        _CHECKS[language](text, function)
+    except ScriptError:
+        return False
+    return True

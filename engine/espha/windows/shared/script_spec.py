@@ -80,10 +80,16 @@ class ScriptWindow(Window):
     Attributes:
         code: the script.
         copied: fields that keep the input's value when the script says nothing about them.
+        outputs: what the script calls each field; empty: all by their names.
+        heartbeat: the function that is called as time passes; empty: none.
+        heartbeat_ms: how often.
     """
 
     code: Code
     copied: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    heartbeat: str = ""
+    heartbeat_ms: int = 0
 
 
 def read_code(
@@ -171,6 +177,17 @@ def given(path: str, fields: Sequence[Field], names: dict[str, str]) -> Given:
     )
 
 
+def heartbeat_ms(reading: Reading) -> int:
+    """Return how often functions are called as time passes: the project's interval, in ms."""
+    project = next(reading.element.iterancestors("project"), reading.element)
+    text = project.get("heartbeat-interval", "1").strip()
+    try:
+        return max(1, int(float(text) * 1000))
+    except (ValueError, OverflowError):
+        reading.refuse(f"heartbeat-interval {text!r} of the project is no number of seconds")
+        return 1000
+
+
 def read_own_code(reading: Reading, function: str) -> Code | None:
     """Read the `<code>` of a window that can have one in place of expressions.
 
@@ -209,7 +226,15 @@ def read_script_window(reading: Reading, language: Language) -> dict[str, Any] |
     copied = _names(reading, "copy", copyable(fields, reading)) or ()
     if len(findings.problems) > before:
         return None
-    return {**reading.common, "fields": fields, "code": code, "copied": copied}
+    heartbeat = element.get("heartbeat", "").strip()
+    return {
+        **reading.common,
+        "fields": fields,
+        "code": code,
+        "copied": copied,
+        "heartbeat": heartbeat,
+        "heartbeat_ms": heartbeat_ms(reading) if heartbeat else 0,
+    }
 
 
 def copyable(fields: Iterable[Field], reading: Reading) -> set[str]:
@@ -259,6 +284,6 @@ def script_window(
         "computation",
         elements=frozenset({"schema", "schema-string", "code", "code-file", "use", "copy"})
         | elements,
-        attributes=frozenset({"events"}) | _CALLING,
+        attributes=frozenset({"events", "heartbeat"}) | _CALLING,
         inputs=(1, None),
     )
