@@ -20,10 +20,7 @@ def script(code: str) -> LuaScript:
 
 def call(of: LuaScript, *values: object, clock: int = 5_000, token: int = 3) -> object:
     row = values + (None,) * (2 - len(values))
-    answer = of.call(Call(row, "insert", "N", 0, clock, token))
-    if not isinstance(answer, list):
-        return answer
-    return [dict(zip(OUT, row, strict=True)) for row in answer]
+    return of.call(Call(row, "insert", "N", 0, clock, token))
 
 
 def x_of(code: str, *values: object) -> object:

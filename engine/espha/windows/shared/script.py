@@ -22,6 +22,10 @@ from espha.windows.shared.stage import Moment, Stage, Unit, places
 _SPOKEN: Final = {"I": "insert", "U": "update", "P": "upsert", "D": "delete", "SD": "safedelete"}
 _OPCODES: Final = {**{word: code for code, word in _SPOKEN.items()}, **{c: c for c in _SPOKEN}}
 _LANGUAGES: Final[dict[str, Any]] = {"lua": LuaScript, "python": PythonScript}
+NO_PORT: Final = -1
+"""The port of a call without an event."""
+
+_NO_EVENT: Final = Event("I", "N", ())
 _LOG = logging.getLogger(__name__)
 
 Take = Callable[[Any], Value]
@@ -51,10 +55,13 @@ class ScriptHandle:
         Raises:
             BadRecord: the script failed; what it had changed until then stays.
         """
+        return self._asked(self._call_of(event, at))
+
+    def _asked(self, call: Call) -> Answer:
         if self._script is None:
             raise BadRecord(f"the script cannot be used: {self._reason}")
         try:
-            return self._script.call(self._call_of(event, at))
+            return self._script.call(call)
         except ScriptError as error:
             raise BadRecord(f"the script failed: {error}") from None
 
@@ -74,6 +81,14 @@ class ScriptHandle:
         opcode, flags, values = event
         given = [values[place] for place in self._places[at.port]]
         return Call(given, _SPOKEN[opcode], flags, at.port, at.clock, at.token)
+
+    def beat(self, function: str, at: Moment) -> Answer:
+        """Return what another function of the script made of no event.
+
+        Raises:
+            BadRecord: it failed.
+        """
+        return self._asked(Call((), "", "N", NO_PORT, at.clock, at.token, function))
 
     def state(self) -> Any:
         """Return the script's variables.
@@ -103,6 +118,7 @@ def _options(code: Code) -> Options:
         expanded=code.expanded,
         blocks=code.blocks,
         encoded=code.encoded,
+        require=code.require,
     )
 
 
@@ -125,9 +141,17 @@ class Scripted:
             {name: place for place, (name, *_) in enumerate(feed) if name in window.copied}
             for feed in feeds
         ]
-        self._columns = [[(name, take, of.get(name)) for name, take in takes] for of in copied]
-        names = [field.name for field in window.fields]
-        self._call = ScriptHandle(window.code, window.path, [*names, OPCODE])
+        # The last ones are for rows that come without an event.
+        self._columns = [
+            [(name, take, of.get(name)) for name, take in takes] for of in [*copied, {}]
+        ]
+        own = [field.name for field in window.fields]
+        names = list(window.outputs) or own
+        # A row may call a field by its own name as well.
+        renamed = [place for place, name in enumerate(own) if name not in names]
+        self._spare = [(place, len(own) + number) for number, place in enumerate(renamed)]
+        outputs = [*names, *(own[place] for place in renamed), OPCODE]
+        self._call = ScriptHandle(window.code, window.path, outputs)
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return what the script makes of the event, each row a unit."""
@@ -159,7 +183,16 @@ class Scripted:
             raise BadRecord(
                 "the script must return a row, several or none, not true or false, a number or text"
             )
+        if self._spare:
+            answer = [self._by_own_names(row) for row in answer]
         return [(self._event(row, event, port),) for row in answer]
+
+    def _by_own_names(self, row: Row) -> Row:
+        filled = list(row)
+        for place, spare in self._spare:
+            if filled[place] is None:
+                filled[place] = filled[spare]
+        return filled
 
     def _event(self, row: Row, event: Event, port: int) -> Event:
         values = []
@@ -197,9 +230,57 @@ class Scripted:
         self._call.restore(state)
 
 
+class Beating(Scripted):
+    """Makes events as time passes as well: a function is called again and again."""
+
+    def __init__(self, window: ScriptWindow, feeds: Sequence[tuple[Field, ...]]) -> None:
+        super().__init__(window, feeds)
+        self._path = window.path
+        self._heartbeat, self._every = window.heartbeat, window.heartbeat_ms
+        self._due: int | None = None
+
+    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Return what the script makes of the event; time begins with the first one."""
+        self._begin(at)
+        return super().process(unit, at)
+
+    def process_block(
+        self, units: Sequence[Unit], moments: Sequence[Moment]
+    ) -> list[Sequence[Unit] | BadRecord]:
+        """Return what the script makes of one event after the other."""
+        self._begin(moments[0])
+        return super().process_block(units, moments)
+
+    def _begin(self, at: Moment) -> None:
+        if self._due is None:
+            self._due = at.clock + self._every
+
+    def due(self) -> int | None:
+        """Return when the function is called next; None before the first event."""
+        return self._due
+
+    def expire(self, at: Moment) -> Sequence[Unit]:
+        """Return what the function makes without an event."""
+        self._due = at.clock + self._every
+        try:
+            return self._units(self._call.beat(self._heartbeat, at), _NO_EVENT, NO_PORT)
+        except BadRecord as refusal:
+            _LOG.error("window %s: %s: %s", self._path, self._heartbeat, refusal.reason)
+            return ()
+
+    def state(self) -> Any:
+        """Return the script's variables, and when the function is called next."""
+        return (self._due, super().state())
+
+    def restore(self, state: Any) -> None:
+        """Put the variables back."""
+        self._due, variables = state
+        super().restore(variables)
+
+
 def script_stages(window: ScriptWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a window whose events a script makes."""
-    return [Scripted(window, feeds)]
+    return [Beating(window, feeds) if window.heartbeat else Scripted(window, feeds)]
 
 
 class ScriptPredicate:
