@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from espha.kernel import Kernel
+from espha.kernel import Kernel, Outputs
 from espha.model import ModelError, Project
 from espha.reader import read_project
 from support.models import SUB, source, xml
@@ -39,7 +39,7 @@ MAPS = (
 
 
 def project(
-    code: str, file: str = "a.lua", maps: str = MAPS, tokens: dict[str, str] | None = None
+    code: str, file: str = "a.lua", maps: str = MAPS, *, tokens: dict[str, str] | None = None
 ) -> Project:
     plugin = f'<plugin code="{file}">{maps}{code}</plugin>'
     schema = "<schema-string>id*:int64,x:int64,twice:int64,note:string</schema-string>"
@@ -53,8 +53,8 @@ def code(script: str) -> str:
     return f"<code><![CDATA[{script}]]></code>"
 
 
-def leaves(found: list[tuple[str, object]]) -> list[str]:
-    return [text(each) for _, each in found]  # type: ignore[arg-type]
+def leaves(found: Outputs) -> list[str]:
+    return [text(each) for _, each in found]
 
 
 def test_maps_stand_between_script_and_fields() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from lxml import etree
@@ -22,7 +21,7 @@ from espha.windows.shared.script_spec import (
 )
 from espha.windows.shared.spec import Reading, WindowType
 
-_ENDINGS: Final[dict[str, Language]] = {".lua": "lua", ".py": "python"}
+_ENDINGS: Final[dict[str, Language]] = {"lua": "lua", "py": "python"}
 _PARTS: Final = frozenset({"input-map", "output-map", "initialization", "code"})
 
 
@@ -80,7 +79,7 @@ def _code(reading: Reading, plugin: etree._Element) -> Code | None:
 
 
 def _language(plugin: etree._Element, reading: Reading) -> Language | None:
-    ending = PurePosixPath(plugin.get("code", "").strip()).suffix.lower()
+    ending = plugin.get("code", "").strip().lower().rpartition(".")[2]
     language = plugin.get("language", _ENDINGS.get(ending, "")).strip().lower()
     for known in LANGUAGES:
         if language == known:
