@@ -147,6 +147,7 @@ def test_each_function_by_hand() -> None:
         "ESP_aCat(x, '')": ("string", "3129"),
         "ESP_aCountOpcodes(1)": ("int64", 4),
         "ESP_aCountOpcodes(2)": ("int64", 0),
+        "ESP_aLastOpcode()": ("int64", 1),
         "ESP_aSum(x) / ESP_aCount(x)": ("double", 3.75),
         "esp_asum(x * d) + ESP_aMax(x)": ("double", 56.0),
         "ESP_aSum('x')": ("int64", 15),
@@ -195,10 +196,10 @@ def test_a_time_beyond_the_calendar_has_no_text() -> None:
 
 def test_opcodes_are_counted_as_they_changed_the_rows() -> None:
     columns = "|".join(f"f{n}:int64=ESP_aCountOpcodes({n})" for n in (1, 2, 3))
-    target = kernel(columns)
+    target = kernel(f"{columns}|last:int64=ESP_aLastOpcode()")
     for words in ("P 1,a,1,0", "P 1,a,2,0", "I 2,a,1,0", "SD 2,-,-,-"):
         last = put(target, words)
-    assert last.startswith("U a,2,1,1;")
+    assert last.startswith("U a,2,1,1,3;")
 
 
 def test_a_retention_before_it_takes_rows_out_with_its_flag() -> None:

@@ -62,6 +62,10 @@ def test_constants_and_times_of_calls(
     assert (call.arguments, call.type) == (("s",), "string")
 
 
+def test_an_empty_expression_is_null() -> None:
+    assert window("", type_="string").expressions == ("null",)
+
+
 def test_an_array_can_be_passed_on() -> None:
     (call,) = window("ESP_aLast(a)", type_="array(i32)").calls
     assert call.type == "array(i32)"
@@ -101,7 +105,7 @@ def refusal(text: str) -> str:
         ("ESP_aSumTimed(x, s, 5)", "s is string; a time must be a date, a stamp or seconds"),
         ("ESP_aSum(x) +", "the expression ends too early"),
         ("`#0` + ESP_aSum(x)", "'#0' is not a field"),
-        ("", "the expression is empty"),
+        ("USER_uSum_add(2)", "user_usum_add() is an aggregate function in C++, which is not run"),
     ],
 )
 def test_a_call_is_refused_with_its_line(text: str, reason: str) -> None:
@@ -117,7 +121,7 @@ def test_a_call_is_refused_with_its_line(text: str, reason: str) -> None:
         ("<output/>", "has 0 <field-expr> for 1 fields (y)"),
         (
             '<output><field-plug function="f" plugin="p" additive="true"/></output>',
-            "C++ code is not run",
+            "C++ code is not run (f true); write <field-expr> with an ESP_a function, such as",
         ),
         ("<output><field-selection/></output>", "not supported in <output>"),
     ],

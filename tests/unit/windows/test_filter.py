@@ -85,9 +85,9 @@ def test_null_and_zero_do_not_pass(expression: str) -> None:
             "<initializer>: line 1, column 1: 'x' is not declared",
         ),
         (
-            "<expr-initialize><initializer type='int'>1</initializer></expr-initialize>"
+            "<expr-initialize><udfs><udf name='f' type='text'>1</udf></udfs></expr-initialize>"
             "<expression>1</expression>",
-            "<initializer>: type 'int' is not one of",
+            "<udf name=\"f\">: type 'text' is not one of",
         ),
         (
             "<expr-initialize><initializer type='int32'>while 1 1</initializer></expr-initialize>"

@@ -5,7 +5,9 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from espha.languages.eel import dates
+from espha.languages.eel import dates, strings
+from espha.languages.eel.arrays import MAX_SIZE
+from espha.languages.eel.arrays import METHODS as ARRAY_METHODS
 from espha.languages.eel.closures import Row, Run, Typed, applied, built, constant
 from espha.languages.eel.errors import ExpressionError, listed
 from espha.languages.eel.expressions import Expressions
@@ -21,8 +23,9 @@ from espha.languages.eel.functions import (
 from espha.languages.eel.regexes import METHODS
 from espha.languages.eel.scope import Scope, Variable
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import NUMBERS, SCALARS, WHOLE, ValueType, common
+from espha.languages.eel.value_types import ELEMENTS, SCALARS, ValueType, cast, common
 from espha.languages.regex import RegexError, compiled
+from espha.model.events import BadRecord
 
 _log = structlog.get_logger(__name__)
 
@@ -102,21 +105,18 @@ class Calls(Expressions):
         return function.cost or (by_length if on_text else None)
 
     def _fitting(self, letter: str, value: Typed, part: Node, call: Node) -> Typed:
-        """Check an argument; a stamp becomes the date that the function wants."""
-        name, type_ = f"{call.words[0]}()", value.type
+        """Return an argument as what the function takes."""
+        type_ = value.type
         if letter == "v" or type_ == "null":
             return value
-        if letter == "d" and type_ in WHOLE:
-            return self.cast(value, "date", part) if type_ == "stamp" else value
+        if type_ not in SCALARS:
+            wanted = {"d": "date", "s": "string", "n": "number"}[letter]
+            raise ExpressionError(f"{call.words[0]}() takes a {wanted}, not {type_}", part.at)
+        if letter == "s":
+            return self.cast(value, "string", part)
         if letter == "d":
-            raise ExpressionError(f"{name} takes a date, not {type_}", part.at)
-        if letter == "s" and type_ != "string":
-            hint = "; tostring() makes one" if type_ in SCALARS else ""
-            raise ExpressionError(f"{name} takes a string, not {type_}{hint}", part.at)
-        if letter == "n" and type_ not in NUMBERS:
-            hint = "; todouble() makes one" if type_ in SCALARS else ""
-            raise ExpressionError(f"{name} takes a number, not {type_}{hint}", part.at)
-        return value
+            return value if type_ == "int" else self.cast(value, "date", part)
+        return self._numeric(value, part)
 
     def _call_iserror(self, node: Node) -> Typed:
         """1 when there is no result although every field and variable in it has a value."""
@@ -131,17 +131,97 @@ class Calls(Expressions):
 
     def _call_today(self, node: Node) -> Typed:
         self._arguments(node, 0, 0)
-        if self.scope.once:
-            raise ExpressionError("today() is the time of an event, and here is none", node.at)
-        self.scope.needs.add("context")
+        self.scope.needs |= {"context", "clock"}
         context = self.scope.context
         return Typed("date", lambda _row: context.clock // 1000)
+
+    def _call_todate(self, node: Node) -> Typed:
+        """Read a text, with or without a format; make a date of any other value."""
+        value, *formats = self._arguments(node, 1, 2)
+        if value.type != "string" or not formats:
+            return self.cast(value, "date", node)
+        (shape,) = [self._fitting("s", each, node.parts[1], node) for each in formats]
+        run = applied(dates.read_date, [value.run, shape.run], nulls=False)
+        return built("date", [value, shape], run)
+
+    def _call_toboolean(self, node: Node) -> Typed:
+        self._arguments(node, 1, 1)
+        return self.condition(node.parts[0], "toboolean()")
+
+    def _call_raiseerror(self, node: Node) -> Typed:
+        """Refuse the event."""
+        (value,) = self._arguments(node, 1, 1)
+        run = self._fitting("s", value, node.parts[0], node).run
+
+        def refuse(row: Row) -> int:
+            raise BadRecord(f"the expression raises an error: {(run(row) or '')[:_PRINTED]}")
+
+        return Typed("int", refuse, 1 + value.height)
+
+    def _call_parse(self, node: Node) -> Typed:
+        """Put the words of a list into variables, and return how many it has."""
+        text, separator, *_ = self._arguments(node, 3, None)
+        targets = [self._variable(part, node) for part in node.parts[2:]]
+        casts = [(target, cast("string", target.type)) for target in targets]
+
+        def store(words: tuple[str, ...]) -> None:
+            for place, (target, convert) in enumerate(casts):
+                word = words[place] if place < len(words) else None
+                target.cells[target.slot] = convert(word)
+
+        return self._words(node, text, separator, store)
+
+    def _call_aparse(self, node: Node) -> Typed:
+        """Put the words of a list into an array, and return how many it has."""
+        text, separator, _ = self._arguments(node, 3, 3)
+        target = self._variable(node.parts[2], node)
+        convert = self._array_cast(target, node)
+
+        def store(words: tuple[str, ...]) -> None:
+            target.cells[target.slot] = convert(words)
+
+        return self._words(node, text, separator, store)
+
+    def _array_cast(self, target: Variable, node: Node) -> Callable[[Any], Any]:
+        try:
+            return cast("array(string)", target.type)
+        except ExpressionError:
+            raise ExpressionError(f"{node.words[0]}() needs an array", node.parts[2].at) from None
+
+    def _words(
+        self,
+        node: Node,
+        text: Typed,
+        separator: Typed,
+        store: Callable[[tuple[str, ...]], None],
+    ) -> Typed:
+        text = self._fitting("s", text, node.parts[0], node)
+        separator = self._fitting("s", separator, node.parts[1], node)
+        split = self.counted(strings.words_of, lambda text, _: 1 + len(text) // 100)
+        run = applied(split, [text.run, separator.run], nulls=False)
+
+        def words(row: Row) -> int | None:
+            found = run(row)
+            if found is None:
+                return None
+            store(found[:MAX_SIZE])
+            return len(found)
+
+        return Typed("int", words, 2 + max(text.height, separator.height))
+
+    def _variable(self, part: Node, call: Node) -> Variable:
+        """Return the variable that an argument names: the function puts something into it."""
+        variable = self.scope.variable(part.words[0]) if part.what == "name" else None
+        if variable is None:
+            reason = f"{call.words[0]}() puts its words into variables; declare: string word"
+            raise ExpressionError(reason, part.at)
+        return variable
 
     def _call_datepart(self, node: Node) -> Typed:
         """Take the part and the date, in either order."""
         part, date = self._arguments(node, 2, 2)
         nodes = node.parts
-        if date.type == "string":
+        if date.type == "string" and part.type != "string":
             part, date, nodes = date, part, nodes[::-1]
         part = self._fitting("s", part, nodes[0], node)
         date = self._fitting("d", date, nodes[1], node)
@@ -199,6 +279,9 @@ class Calls(Expressions):
     def _method(self, node: Node) -> Typed:
         name, word = node.words
         variable = self.scope.variable(name)
+        held = self._name(Node("name", node.at, words=(name,))) if word in ARRAY_METHODS else None
+        if held is not None and held.type in ELEMENTS:
+            return self._array_method(node, held, variable)
         if variable is None or variable.type != "regex":
             raise ExpressionError(f"{name!r} is not a regex; declare it: regex {name}", node.at)
         method = METHODS.get(word)
@@ -213,8 +296,37 @@ class Calls(Expressions):
             _check_pattern(values[0].value, node.parts[0])
         self.scope.needs.add("context")
         spend = self.scope.context.spend
-        run = _with_regex(method.apply, variable, [value.run for value in values], spend)
+        run = _kept(method.apply, variable, [value.run for value in values], spend)
         return Typed(method.gives, run, 1 + max((value.height for value in values), default=0))
+
+    def _array_method(self, node: Node, held: Typed, variable: Variable | None) -> Typed:
+        name, word = node.words
+        method, element = ARRAY_METHODS[word], ELEMENTS[held.type]
+        call = Node("call", node.at, node.parts, (f"{name}.{word}",))
+        values = self._arguments(call, method.needed, len(method.takes))
+        changes = method.changes == len(values)
+        if changes and variable is None:
+            raise ExpressionError(f"{name!r} is a field and cannot be changed", node.at)
+        triples = zip(method.takes, values, node.parts, strict=False)
+        values = [
+            self.cast(value, element, part)
+            if letter == "e"
+            else self._fitting(letter, value, part, call)
+            for letter, value, part in triples
+        ]
+        type_ = element if method.gives == "element" else method.gives
+        height = 1 + max((value.height for value in values), default=0)
+        runs, apply = [value.run for value in values], method.apply
+        self.scope.needs.add("context")
+        if variable is not None and changes:
+            return Typed(type_, _kept(apply, variable, runs, self.scope.context.spend), height)
+        read = held.run
+
+        def run(row: Row) -> Any:
+            array = read(row)
+            return None if array is None else apply(array, *[part(row) for part in runs])[1]
+
+        return Typed(type_, run, height)
 
 
 SPECIAL: Final = tuple(name[6:] for name in dir(Calls) if name.startswith("_call_"))
@@ -233,9 +345,10 @@ def _check_pattern(text: str, node: Node) -> None:
         raise ExpressionError(str(error), node.at) from None
 
 
-def _with_regex(
+def _kept(
     apply: Callable[..., Any], variable: Variable, runs: list[Run], spend: Callable[[int], None]
 ) -> Run:
+    """Return what applies a method to what a variable holds, and keeps what it holds then."""
     cells, slot = variable.cells, variable.slot
 
     def run(row: Row) -> Any:

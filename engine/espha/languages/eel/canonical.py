@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
+from typing import cast
 
+from espha.languages.eel.dates import text_of_date
 from espha.languages.eel.syntax import Node
 
 Spell = Callable[[str], str]
@@ -34,8 +36,9 @@ def quoted(name: str) -> str:
 def _statement(node: Node, spell: Spell) -> str:
     match node.what:
         case "declare":
-            scope, type_, name = node.words
+            scope, type_, name, *size = node.words
             value = f" = {_text(node.parts[0], spell)}" if node.parts else ""
+            value += "".join(f"({count})" for count in size)
             return f"{scope} {type_} {name}{value}".lstrip()
         case "assign":
             return f"{spell(node.words[0])} = {_text(node.parts[0], spell)}"
@@ -75,7 +78,7 @@ def _text(node: Node, spell: Spell) -> str:
         case "call":
             return f"{node.words[0]}({', '.join(texts)})"
         case "method":
-            return f"{'.'.join(node.words)}({', '.join(texts)})"
+            return f"{spell(node.words[0])}.{node.words[1]}({', '.join(texts)})"
         case "chain":
             rest = (f" {word} {text}" for word, text in zip(node.words, texts[1:], strict=True))
             return f"({texts[0]}{''.join(rest)})"
@@ -92,6 +95,8 @@ def _text(node: Node, spell: Spell) -> str:
 def _literal(node: Node) -> str:
     if node.words == ("null",):
         return "null"
+    if node.words == ("date",):
+        return f"#{text_of_date(cast(int, node.value))}#"
     if isinstance(node.value, str):
         quote = "'" if '"' in node.value and "'" not in node.value else '"'
         return quote + node.value.replace(quote, quote * 2) + quote

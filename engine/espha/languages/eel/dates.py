@@ -30,6 +30,7 @@ _CODES: Final[dict[str, tuple[_Write, str, str]]] = {
     "hh": (lambda t: f"{t.hour:02}", "[0-9]{1,2}", "hour"),
     "mm": (lambda t: f"{t.minute:02}", "[0-9]{1,2}", "minute"),
     "ss": (lambda t: f"{t.second:02}", "[0-9]{1,2}", "second"),
+    "ms": (lambda t: f"{t.microsecond // 1000:03}", "[0-9]{1,3}", ""),
 }
 _SAME: Final = {
     "HH": "hh", "%Y": "YYYY", "%y": "YY", "%B": "MMMM", "%b": "MMM", "%m": "MM", "%A": "DDDD",
@@ -78,12 +79,15 @@ def format_date(seconds: int, pattern: str) -> str | None:
 
 
 def read_date(text: str, pattern: str | None = None) -> int | None:
-    """Read a date; without a pattern as YYYY-MM-DD, with or without hh:mm:ss."""
-    expression = _LOOSE if pattern is None else _reader(pattern)
-    match = expression.fullmatch(text) if expression is not None else None
-    if match is None:
+    """Read a date.
+
+    Without a pattern it is YYYY-MM-DD, with or without hh:mm:ss, MM/DD/YYYY or DD-MMM-YYYY.
+    """
+    expressions = _ANY if pattern is None else (_reader(pattern),)
+    matches = [found for each in expressions if each and (found := each.fullmatch(text))]
+    if not matches:
         return None
-    return _seconds({part: given for part, given in match.groupdict().items() if given})
+    return _seconds({part: given for part, given in matches[0].groupdict().items() if given})
 
 
 def text_of_date(seconds: int | None) -> str | None:
@@ -131,3 +135,11 @@ def _seconds(parts: dict[str, str]) -> int | None:
     except ValueError:
         return None
     return ticks_since_epoch(time, SECOND)
+
+
+def _first_reading() -> tuple[re.Pattern[str] | None, ...]:
+    days = ("MM/DD/YYYY", "DD-MMMM-YYYY", "DD-MMM-YYYY", "DD MMMM YYYY", "DD MMM YYYY")
+    return (_LOOSE, *(_reader(f"{day}{time}") for day in days for time in ("", " hh:mm:ss")))
+
+
+_ANY: Final = _first_reading()

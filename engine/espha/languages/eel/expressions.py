@@ -24,6 +24,8 @@ from espha.languages.eel.value_types import (
     SCALARS,
     ValueType,
     cast,
+    is_true,
+    number_from,
     type_of,
 )
 from espha.model.literals import INT64, LARGEST, whole
@@ -81,6 +83,8 @@ class Expressions:
     def condition(self, node: Node, where: str) -> Typed:
         """Return an expression that is true or false."""
         value = self.typed(node)
+        if value.type == "string":
+            return built("int", [value], mapped(is_true, value.run))
         if value.type not in NUMBERS | {"null"}:
             raise ExpressionError(f"{where} takes numbers, not {value.type}", node.at)
         return value
@@ -133,15 +137,14 @@ class Expressions:
 
     def _calculate(self, left: Typed, word: str, right: Typed, node: Node) -> Typed:
         types = {left.type, right.type}
-        if "string" in types:
-            if word == "+" and types <= {"string", "null"}:
-                return self._joined([left, right])
-            hint = "; use & to join, or todouble() to count" if word == "+" else ""
-            raise ExpressionError(f"{word} takes numbers, not string{hint}", node.at)
         if not types <= SCALARS:
             raise ExpressionError(
                 f"{word} takes numbers, not {' and '.join(sorted(types))}", node.at
             )
+        if "string" in types and word == "+":
+            return self._joined([self.cast(each, "string", node) for each in (left, right)])
+        left, right = self._numeric(left, node), self._numeric(right, node)
+        types = {left.type, right.type}
         if types == {"date", "stamp"}:
             left, right = self.cast(left, "stamp", node), self.cast(right, "stamp", node)
         type_ = _result(left.type, word, right.type)
@@ -183,7 +186,7 @@ class Expressions:
             left, word, right = right, _MIRRORED[word], left
         if right.type == "null" and right.constant and word in {"==", "!="}:
             return _null_test(left, word)
-        self._comparable(left, word, right, node)
+        left, right = self._comparable(left, word, right, node)
         if left.type != right.type and {left.type, right.type} == {"date", "stamp"}:
             left, right = self.cast(left, "stamp", node), self.cast(right, "stamp", node)
         if left.folds or right.folds:
@@ -192,15 +195,25 @@ class Expressions:
             left, word, right = right, _MIRRORED[word], left
         return built("int", [left, right], compared(_COMPARISONS[word], left, right))
 
-    def _comparable(self, left: Typed, word: str, right: Typed, node: Node) -> None:
+    def _comparable(self, left: Typed, word: str, right: Typed, node: Node) -> tuple[Typed, Typed]:
+        """Return both sides as values that can be compared; a string becomes what the other is."""
         types = {left.type, right.type} - {"null"}
         if types <= NUMBERS or types == {"string"}:
-            return
-        hint = ""
-        if types <= SCALARS:
-            hint = "; todouble() makes a number of a string, tostring() a string of a number"
-        reason = f"{word} cannot compare {left.type} with {right.type}{hint}"
-        raise ExpressionError(reason, node.at)
+            return left, right
+        if not types <= SCALARS:
+            reason = f"{word} cannot compare {left.type} with {right.type}"
+            raise ExpressionError(reason, node.at)
+        return self._as(left, right.type, node), self._as(right, left.type, node)
+
+    def _as(self, value: Typed, other: ValueType, node: Node) -> Typed:
+        if value.type != "string":
+            return value
+        if other in {"date", "stamp"}:
+            return self.cast(value, other, node)
+        return built("double", [value], mapped(number_from, value.run))
+
+    def _numeric(self, value: Typed, node: Node) -> Typed:
+        return self.cast(value, "double", node) if value.type == "string" else value
 
     def _among(self, node: Node) -> Typed:
         value, *choices = (self.typed(part) for part in node.parts)
@@ -221,7 +234,7 @@ class Expressions:
         return _logical(0, [self.condition(part, "and") for part in node.parts])
 
     def _number(self, node: Node, where: str) -> Typed:
-        value = self.typed(node)
+        value = self._numeric(self.typed(node), node)
         if value.type not in NUMBERS | {"null"}:
             raise ExpressionError(f"{where} takes numbers, not {value.type}", node.at)
         return value

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Final
 
 from lxml import etree
 
@@ -15,6 +16,13 @@ from espha.model.project import Field
 from espha.model.types import TYPES
 from espha.model.xml import attributes, children, only_child, text_of
 
+_FIELD_TYPES: Final = {
+    "integer": "int64",
+    "int": "int64",
+    "real": "double",
+    "boolean": "int32",
+    "timestamp": "stamp",
+}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -38,9 +46,9 @@ def read_language(
     spelling = Language(fields)
     udfs = _udfs(block, spelling, findings)
     initializer = only_child(block, "initializer", findings)
-    text = None if initializer is None else _spelled(initializer, spelling, findings)
-    if initializer is not None:
-        _check_type(initializer, findings)
+    # The type of an initializer's value has no effect: what it declares counts.
+    empty = initializer is None or not text_of(initializer)
+    text = None if initializer is None or empty else _spelled(initializer, spelling, findings)
     if len(findings.problems) > before:
         return None
     try:
@@ -55,10 +63,15 @@ def read_expression(
 ) -> Expression | None:
     """Compile the text of an element; None when it has problems. `what` begins the message."""
     try:
-        return language.compile(text_of(element))
+        return language.compile(expression_text(element))
     except ExpressionError as error:
         findings.refuse(element, f"{what}{error}")
         return None
+
+
+def expression_text(element: etree._Element) -> str:
+    """Return the expression of an element; a field without one is null."""
+    return text_of(element) or ("null" if element.tag == "field-expr" else "")
 
 
 def _udfs(block: etree._Element, spelling: Language, findings: Findings) -> tuple[Udf, ...]:
@@ -71,7 +84,7 @@ def _udfs(block: etree._Element, spelling: Language, findings: Findings) -> tupl
             _check_name(element, name, name in udfs, findings)
             _check_type(element, findings)
             text = _spelled(element, spelling, findings)
-            udfs[name] = Udf(name=name, type=element.get("type", "").strip(), text=text)
+            udfs[name] = Udf(name=name, type=_type_of(element), text=text)
     return tuple(udfs.values())
 
 
@@ -86,10 +99,16 @@ def _check_name(element: etree._Element, name: str, again: bool, findings: Findi
 
 
 def _check_type(element: etree._Element, findings: Findings) -> None:
-    type_ = element.get("type", "").strip()
+    type_ = _type_of(element)
     if type_ not in TYPES:
         known = ", ".join(sorted(TYPES))
         findings.refuse(element, f"type {type_!r} is not one of: {known}")
+
+
+def _type_of(element: etree._Element) -> str:
+    """Return the type of a function's result; those of variables stand for types of fields."""
+    type_ = element.get("type", "").strip().lower()
+    return _FIELD_TYPES.get(type_, type_)
 
 
 def _spelled(element: etree._Element, spelling: Language, findings: Findings) -> str:

@@ -85,6 +85,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "ceil": _one("n", "same", numbers.ceiling),
     "floor": _one("n", "same", numbers.floor),
     "round": _ROUND,
+    "trunc": _one("n", "same", numbers.truncated),
     "power": _POWER,
     "pow": _POWER,
     "sqrt": _number(math.sqrt),
@@ -125,13 +126,16 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "edit_distance": _one("ss", "int", strings.edit_distance, cost=_by_product),
     "compare": Function("ssn", "int", strings.compare, 2),
     "has_control_chars": _one("s", "int", strings.has_control_chars, cost=_by_character),
-    "parse": _one("ssn", "string", strings.word_of, cost=_by_character),
-    "aparse": _one("ss", "int", strings.word_count, cost=_by_character),
     "pattern": _one("s", "string", strings.shape, cost=_by_character),
+    "proper": _one("s", "string", strings.proper, cost=_by_character),
+    "sort": Function("snn", "string", strings.sort, 1, cost=_by_character),
+    "sort_words": Function("snn", "string", strings.sort_words, 1, cost=_by_character),
+    "soundex": _one("s", "string", strings.soundex, cost=_by_character),
+    "determine_type": _one("s", "string", strings.kind_of),
+    "locale": Function("s", "string", lambda *_: "en_US", 0),
     "chr": _one("n", "string", strings.character),
     "asc": _one("s", "int", strings.code_of),
     "formatdate": _one("ds", "string", dates.format_date),
-    "todate": Function("ss", "date", dates.read_date, 1),
     "year": _part("year"),
     "month": _part("month"),
     "day": _part("day"),
@@ -158,7 +162,21 @@ NAMES_OF_TYPES: Final = {
 }
 """What typeof() says."""
 
+_ROWS: Final = "an expression gives one value for one event"
+_OUTSIDE: Final = "an expression has no files, databases and devices; use a connector"
+_QUALITY: Final = "the data quality functions of SAS are not run; use window-python"
+_DISTANCE: Final = "use window-geofence, window-lua or window-python"
 REFUSED: Final = {
+    **dict.fromkeys(("pushrow", "seteof", "readrow", "rowestimate", "setoutputslot"), _ROWS),
+    **dict.fromkeys(("fieldcount", "fieldname", "fieldtype", "fieldvalue"), _ROWS),
+    **dict.fromkeys(("setfieldvalue", "is_preview_mode"), _ROWS),
+    **dict.fromkeys(("dbconnect", "dbdatasources", "dbcursor", "execute", "dir_exists"), _OUTSIDE),
+    **dict.fromkeys(("copyfile", "deletefile", "filedate", "filesize", "movefile"), _OUTSIDE),
+    **dict.fromkeys(("mkdir", "normsize", "username", "environ", "getvar", "setvar"), _OUTSIDE),
+    **dict.fromkeys(("dq_gender", "dq_identify", "dq_match", "dq_parse"), _QUALITY),
+    **dict.fromkeys(("dq_standardize", "dq_case", "dq_pattern", "dq_token"), _QUALITY),
+    **dict.fromkeys(("geodistance_cosine", "geodistance_haversine"), _DISTANCE),
+    "randseed": "its result would differ between engines",
     "vareval": "it would run text as an expression",
     "rand": "its result would differ between engines",
     "random": "its result would differ between engines",

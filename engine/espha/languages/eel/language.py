@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from espha.languages.eel.canonical import Spell, canonical, declared_names
 from espha.languages.eel.closures import Run
@@ -15,6 +15,8 @@ from espha.languages.eel.udfs import Initialize, OwnFunctions
 from espha.languages.eel.value_types import ValueType
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
+
+_NO_EVENT: Final = Event("I", "N", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +60,15 @@ class Language:
         self._store = Store()
         self._shared: dict[str, Variable] = {}
         self._udfs = OwnFunctions(self.scope, initialize.udfs)
+        self._late: Callable[..., Any] | None = None
+        self._waits = False
         if initialize.text is not None:
             self._initialize(initialize.text)
 
     @property
     def keeps(self) -> bool:
         """Whether any variable outlives an event, so that there is a state."""
-        return bool(self._store.values)
+        return bool(self._store.values) or self._late is not None
 
     def compile(self, text: str) -> Expression:
         """Compile an expression of the window.
@@ -82,7 +86,8 @@ class Language:
 
     def state(self) -> tuple[Any, ...]:
         """Return the variables that outlive events, as plain data."""
-        return tuple(self._store.values)
+        late = () if self._late is None else (self._waits,)
+        return (*self._store.values, *late)
 
     def restore(self, state: Sequence[Any]) -> None:
         """Take over the variables; the same expressions must have been compiled.
@@ -90,9 +95,12 @@ class Language:
         Raises:
             ValueError: the state is that of other expressions.
         """
-        if len(state) != len(self._store.values):
-            raise ValueError(f"{len(state)} variables for {len(self._store.values)}")
-        self._store.values[:] = state
+        count = len(self._store.values)
+        if len(state) != count + (self._late is not None):
+            raise ValueError(f"{len(state)} variables for {count}")
+        self._store.values[:] = state[:count]
+        if self._late is not None:
+            self._waits = bool(state[count])
 
     def scope(
         self,
@@ -127,11 +135,18 @@ class Language:
         )
 
     def _initialize(self, text: str) -> None:
-        """Run the initializer; what it declares is shared, whatever its scope."""
+        """Run the initializer; what it declares is shared, whatever its scope.
+
+        One that asks for the time runs with the first event, whose clock all engines know.
+        """
         block = parse(text)
         scope = self.scope({}, once=True)
         made = self._program(block, scope)
-        self._runner(scope, made.run)(Event("I", "N", ()))
+        run = self._runner(scope, made.run)
+        if "clock" in scope.needs:
+            self._late, self._waits = run, True
+        else:
+            run(_NO_EVENT)
 
     def _program(self, block: Node, scope: Scope) -> Program:
         self._context.left = MAX_STEPS
@@ -141,8 +156,24 @@ class Language:
             raise ExpressionError(error.reason, block.at) from None
 
     def _runner(self, scope: Scope, body: Run) -> Callable[..., Any]:
+        if self._late is not None:
+            return self._begun(self._late, self._prepared(scope, body))
         if not scope.needs:
             return lambda event, clock=0: body(event.values)
+        return self._prepared(scope, body)
+
+    def _begun(self, begin: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `run`, before whose first call the initializer runs."""
+
+        def begun(event: Event, clock: int = 0) -> Any:
+            if self._waits:
+                begin(_NO_EVENT, clock)
+                self._waits = False
+            return run(event, clock)
+
+        return begun
+
+    def _prepared(self, scope: Scope, body: Run) -> Callable[..., Any]:
         context, frame, blank = self._context, scope.frame, scope.blank
 
         def run(event: Event, clock: int = 0) -> Any:

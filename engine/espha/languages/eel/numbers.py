@@ -37,6 +37,11 @@ def ceiling(value: float) -> float:
     return value if isinstance(value, int) else float(math.ceil(value))
 
 
+def truncated(value: float) -> float:
+    """Drop the fraction."""
+    return value if isinstance(value, int) else float(math.trunc(value))
+
+
 def floor(value: float) -> float:
     """Round down."""
     return value if isinstance(value, int) else float(math.floor(value))

@@ -1,5 +1,6 @@
 """Text to syntax tree."""
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 from lark.exceptions import VisitError
 
+from espha.languages.eel.dates import read_date
 from espha.languages.eel.errors import MAX_HEIGHT, MAX_LENGTH, At, ExpressionError
 from espha.languages.eel.syntax import Node
 from espha.model.literals import whole, whole_from
@@ -16,6 +18,10 @@ _TYPES = {
     "real": "double",
     "bool": "boolean",
 }
+_SCOPES = {"hidden": "", "visible": ""}
+"""Scopes that say who can see a variable, not how long it lives."""
+
+_SIZE = re.compile(r"\([^)]*\)")
 _START = At(1, 1)
 
 
@@ -70,15 +76,17 @@ class _Tree(Transformer[Token, Node]):
         return block
 
     def declare(self, scope: Token | None, type_: Token, *declared: Node) -> Node:
-        word = _TYPES.get(type_.lower(), type_.lower())
-        nodes = [
-            Node("declare", one.at, one.parts, (scope.lower() if scope else "", word, *one.words))
-            for one in declared
-        ]
+        kind = _SIZE.sub("", type_.lower()).split()
+        word = " ".join([_TYPES.get(kind[0], kind[0]), *kind[1:]])
+        life = _SCOPES.get(scope.lower(), scope.lower()) if scope else ""
+        nodes = [Node("declare", one.at, one.parts, (life, word, *one.words)) for one in declared]
         return nodes[0] if len(nodes) == 1 else _block(nodes)
 
     def declared(self, name: Token, equal: Token | None, value: Node | None) -> Node:
         return Node("declared", _at(name), () if value is None else (value,), (name.lower(),))
+
+    def sized(self, name: Token, size: Token) -> Node:
+        return Node("declared", _at(name), (), (name.lower(), str(size)))
 
     def assign(self, name: Token, equal: Token, value: Node) -> Node:
         return Node("assign", _at(name), (value,), (str(name),))
@@ -153,6 +161,12 @@ class _Tree(Transformer[Token, Node]):
         value = token[1:-1].replace(token[0] * 2, token[0])
         return Node("literal", _at(token), words=("string",), value=value)
 
+    def date(self, token: Token) -> Node:
+        value = read_date(token[1:-1].strip())
+        if value is None:
+            raise ExpressionError(f"{token} is not a date, such as #2026-11-23#", _at(token))
+        return Node("literal", _at(token), words=("date",), value=value)
+
     def constant(self, token: Token) -> Node:
         word = token.lower()
         if word == "null":
@@ -171,7 +185,14 @@ class _Tree(Transformer[Token, Node]):
 
     def method(self, name: Token, method: Token, *arguments: Node | None) -> Node:
         given = tuple(part for part in arguments if part is not None)
-        return Node("method", _at(name), given, (name.lower(), method.lower()))
+        return Node("method", _at(name), given, (_plain(name), method.lower()))
+
+    def element(self, name: Token, place: Node) -> Node:
+        return Node("method", _at(name), (place,), (_plain(name), "get"))
+
+
+def _plain(name: Token) -> str:
+    return str(name[1:-1] if name.type == "QUOTED" else name)
 
 
 def _flat(what: str, parts: tuple[Node, ...]) -> Node:

@@ -8,7 +8,7 @@ from espha.languages.eel.canonical import quoted
 from espha.languages.eel.closures import Run
 from espha.languages.eel.errors import MAX_HEIGHT, MAX_STEPS, At, ExpressionError, listed
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import ValueType
+from espha.languages.eel.value_types import ELEMENTS, ValueType
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 
@@ -21,6 +21,11 @@ TYPES_OF_NAMES: Final = {
     "date": "date",
     "timestamp": "stamp",
     "regex": "regex",
+    "integer array": "array(i64)",
+    "boolean array": "array(i64)",
+    "double array": "array(dbl)",
+    "string array": "array(string)",
+    "date array": "array(date)",
 }
 """What the types of declarations stand for."""
 
@@ -70,8 +75,8 @@ class Variable:
 
 
 def new_value(type_: ValueType) -> Any:
-    """Return what a variable holds before anything is assigned; a regex matches nothing yet."""
-    return () if type_ == "regex" else None
+    """Return what a variable holds at first; a regex matches nothing, an array is empty."""
+    return () if type_ == "regex" or type_ in ELEMENTS else None
 
 
 @dataclass(slots=True)
@@ -80,9 +85,9 @@ class Store:
 
     values: list[Any] = field(default_factory=list)
 
-    def declare(self, type_: ValueType) -> Variable:
+    def declare(self, type_: ValueType, value: Any = None) -> Variable:
         """Make a variable."""
-        self.values.append(new_value(type_))
+        self.values.append(new_value(type_) if value is None else value)
         return Variable(type_, self.values, len(self.values) - 1)
 
 
@@ -150,7 +155,9 @@ class Scope:
         found = self.field(name)
         return name.upper() if found is None else quoted(found[1].name)
 
-    def declare(self, scope: str, type_: ValueType, name: str, at: At) -> Variable:
+    def declare(
+        self, scope: str, type_: ValueType, name: str, at: At, value: Any = None
+    ) -> Variable:
         """Make a variable; one that is there already stays, when it has the same type.
 
         Args:
@@ -159,6 +166,7 @@ class Scope:
             type_: of its values.
             name: in small letters.
             at: where it is declared.
+            value: what it holds at first; None: what its type says.
         """
         if self.field(name) is not None:
             raise ExpressionError(f"{name!r} is a field of the input; take another name", at)
@@ -170,17 +178,18 @@ class Scope:
         if self.once:
             scope = "public"
         if scope == "":
-            variable = self.local(type_)
+            variable = self.local(type_, value)
             self._locals[name] = variable
             return variable
         names = self._shared if scope == "public" else self._kept
-        return names.setdefault(name, self._store.declare(type_))
+        return names.setdefault(name, self._store.declare(type_, value))
 
-    def local(self, type_: ValueType) -> Variable:
+    def local(self, type_: ValueType, value: Any = None) -> Variable:
         """Make a variable without a name that lives as long as a run."""
         self.needs.add("frame")
-        self.blank.append(new_value(type_))
-        self.frame.append(new_value(type_))
+        first = new_value(type_) if value is None else value
+        self.blank.append(first)
+        self.frame.append(first)
         return Variable(type_, self.frame, len(self.frame) - 1)
 
     def parameter(self, place: int) -> Variable:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from espha.languages.eel.arrays import MAX_SIZE
 from espha.languages.eel.calls import Calls, Udfs
 from espha.languages.eel.closures import Row, Run, Typed, built, chosen, constant
 from espha.languages.eel.errors import ExpressionError
 from espha.languages.eel.scope import TYPES_OF_NAMES, Scope, Variable, check_height
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import Convert, ValueType, cast, common, same
+from espha.languages.eel.value_types import ELEMENTS, Convert, ValueType, cast, common, same
 
 Statement = Callable[[Row], tuple[Any] | None]
 
@@ -181,10 +182,12 @@ class _Statements(Calls):
         return lambda row: (converts[number](run(row)),)
 
     def _statement_declare(self, node: Node, wanted: bool) -> Statement | None:
-        scope, word, name = node.words
-        type_ = TYPES_OF_NAMES[word]
+        scope, word, name, *size = node.words
+        type_ = self._type(word, node)
+        if size and type_ not in ELEMENTS:
+            raise ExpressionError(f"{name!r} is no array; write: {word} array {name}(…)", node.at)
         if not node.parts:
-            self.scope.declare(scope, type_, name, node.at)
+            self.scope.declare(scope, type_, name, node.at, _empty(size, node))
             return None
         value = self._noted(self._assigned(node.parts[0], type_), node)
         new = self.scope.variable(name) is None
@@ -197,6 +200,11 @@ class _Statements(Calls):
         if new:
             variable.cells[variable.slot] = value.value
         return None
+
+    def _type(self, word: str, node: Node) -> ValueType:
+        if word not in TYPES_OF_NAMES:
+            raise ExpressionError(f"there is no {word}", node.at)
+        return TYPES_OF_NAMES[word]
 
     def _statement_assign(self, node: Node, wanted: bool) -> Statement:
         variable = self._target(node)
@@ -277,6 +285,15 @@ class _Statements(Calls):
     def _spender(self, node: Node) -> Callable[[], None]:
         self.scope.needs.add("context")
         return partial(self.scope.context.spend, steps_of(node))
+
+
+def _empty(size: list[str], node: Node) -> tuple[None, ...] | None:
+    """Return an array of so many nulls; None without a size."""
+    if not size:
+        return None
+    if len(size[0]) > 9 or int(size[0]) > MAX_SIZE:
+        raise ExpressionError(f"an array has at most {MAX_SIZE} elements", node.at)
+    return (None,) * int(size[0])
 
 
 def _has_loop(node: Node) -> bool:

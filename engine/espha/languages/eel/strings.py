@@ -1,13 +1,21 @@
 """Functions on strings: total and bounded. Places count from 1."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
+from espha.languages.eel.dates import read_date
 from espha.languages.eel.errors import MAX_TEXT
-from espha.languages.eel.value_types import double_from
+from espha.languages.eel.value_types import double_from, integer_from
 
 _MAX_COMPARED = 1_000
 """Longest string whose edit distance is computed: the work grows with the square."""
 _MAX_PATTERN = 1_000
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_SOUNDS: Final = {
+    letter: str(digit)
+    for digit, letters in enumerate(("BFPV", "CGJKQSXZ", "DT", "L", "MN", "R"), 1)
+    for letter in letters
+}
 
 
 def bounded(text: str) -> str | None:
@@ -107,16 +115,9 @@ def has_control_chars(text: str) -> int:
     return int(any(ord(character) < 32 or ord(character) == 127 for character in text))
 
 
-def word_of(text: str, separator: str, number: float) -> str | None:
-    """Return the n-th part of a list; null when it has fewer."""
-    parts = text.split(separator) if separator else [text]
-    place = int(number) - 1
-    return parts[place] if 0 <= place < len(parts) else None
-
-
-def word_count(text: str, separator: str) -> int:
-    """Return how many parts a list has."""
-    return text.count(separator) + 1 if separator else 1
+def words_of(text: str, separator: str) -> tuple[str, ...]:
+    """Return the parts of a list; of a separator with several characters the last one counts."""
+    return tuple(text.split(separator[-1]) if separator else [text])
 
 
 def shape(text: str) -> str:
@@ -124,6 +125,51 @@ def shape(text: str) -> str:
     return "".join(
         "A" if c.isupper() else "a" if c.isalpha() else "9" if c.isdecimal() else c for c in text
     )
+
+
+def proper(text: str) -> str:
+    """Return the text with a capital at the beginning of each word and small letters behind."""
+    return _WORD.sub(lambda word: word[0][0].upper() + word[0][1:].lower(), text)
+
+
+def sort(text: str, ascending: float = 1, unique: float = 0) -> str:
+    """Return the characters of the text in their order."""
+    return "".join(_sorted(list(text), ascending, unique))
+
+
+def sort_words(text: str, ascending: float = 1, unique: float = 0) -> str:
+    """Return the words of the text in their order; only blanks separate words."""
+    return " ".join(_sorted(text.split(), ascending, unique))
+
+
+def _sorted(parts: list[str], ascending: float, unique: float) -> list[str]:
+    return sorted(set(parts) if unique else parts, reverse=not ascending)
+
+
+def soundex(text: str) -> str:
+    """Return the letter and three digits that names of one sound share (American Soundex)."""
+    letters = [letter for letter in text.upper() if "A" <= letter <= "Z"]
+    if not letters:
+        return ""
+    code, before = letters[0], _SOUNDS.get(letters[0], "")
+    for letter in letters[1:]:
+        sound = _SOUNDS.get(letter, "")
+        if sound and sound != before:
+            code += sound
+        if letter not in "HW":
+            before = sound
+    return code[:4].ljust(4, "0")
+
+
+def kind_of(text: str) -> str:
+    """Say what a text can be read as."""
+    if text.strip().lower() in {"true", "false", "yes", "no"}:
+        return "boolean"
+    if integer_from(text) is not None and text.strip().lstrip("+-").isdecimal():
+        return "integer"
+    if double_from(text) is not None:
+        return "real"
+    return "string" if read_date(text) is None else "date"
 
 
 def is_blank(value: Any) -> int:

@@ -1,8 +1,8 @@
 """The types of values that expressions have, and how one becomes another.
 
 Types are `int`, `double`, `string`, `date` (seconds since 1970), `stamp` (microseconds since
-1970), `null` (the literal, which fits everywhere), and for fields that can only be passed on
-`blob` and `array(…)`. Truth values are `int` 1 and 0.
+1970), `null` (the literal, which fits everywhere), `array(…)`, and for fields that can only be
+passed on `blob`. Truth values are `int` 1 and 0.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,6 +21,17 @@ Convert = Callable[[Any], Any]
 NUMBERS: Final = frozenset({"int", "double", "date", "stamp"})
 WHOLE: Final = frozenset({"int", "date", "stamp"})
 SCALARS: Final = NUMBERS | {"string", "null"}
+ELEMENTS: Final[dict[ValueType, ValueType]] = {
+    "array(i32)": "int",
+    "array(i64)": "int",
+    "array(dbl)": "double",
+    "array(string)": "string",
+    "array(date)": "date",
+}
+"""The types of arrays, and those of their elements; fields can have the first three."""
+
+_ARRAYS_OF: Final = {element: array for array, element in ELEMENTS.items()}
+_TRUE: Final = frozenset({"true", "yes", "t", "y", "on"})
 
 
 def type_of(field_type: str) -> ValueType:
@@ -74,6 +85,20 @@ def _read(text: str | None, ticks: int) -> int | None:
     return integer_from(text) if seconds is None else seconds * ticks
 
 
+def is_true(value: Any) -> int | None:
+    """Return a value as a condition: a text is true as a number, or by a word such as `true`."""
+    if not isinstance(value, str):
+        return value if value is None else int(bool(value))
+    number = double_from(value)
+    return int(value.strip().lower() in _TRUE if number is None else bool(number))
+
+
+def number_from(text: str | None) -> float | None:
+    """Read a number without a loss: one that is whole stays so."""
+    value = None if text is None else literals.whole_from(text.strip())
+    return double_from(text) if value is None else value
+
+
 _CASTS: Final[dict[tuple[ValueType, ValueType], Convert]] = {
     ("date", "stamp"): _stamp_of_date,
     ("stamp", "date"): _date_of_stamp,
@@ -96,6 +121,8 @@ def cast(type_: ValueType, wanted: ValueType) -> Convert:
     """
     if type_ in {wanted, "null"}:
         return same
+    if type_ in ELEMENTS and wanted in ELEMENTS:
+        return _elements(cast(ELEMENTS[type_], ELEMENTS[wanted]), narrow=wanted == "array(i32)")
     if type_ not in SCALARS or wanted not in SCALARS:
         raise ExpressionError(f"{type_} cannot become {wanted}")
     special = _CASTS.get((type_, wanted))
@@ -104,6 +131,16 @@ def cast(type_: ValueType, wanted: ValueType) -> Convert:
     if wanted == "double":
         return _double
     return _truncated if type_ == "double" else same
+
+
+def _elements(convert: Convert, *, narrow: bool) -> Convert:
+    low, high = INTEGERS["int32"]
+
+    def element(value: Any) -> Any:
+        made = convert(value)
+        return None if narrow and made is not None and not low <= made <= high else made
+
+    return lambda array: None if array is None else tuple([element(each) for each in array])
 
 
 def converter(type_: ValueType, field_type: str) -> Convert:
@@ -144,6 +181,9 @@ def common(types: Iterable[ValueType]) -> ValueType:
     found = sorted({*types} - {"null"})
     if len(found) < 2:
         return found[0] if found else "null"
+    if ELEMENTS.keys() >= set(found):
+        elements = common(ELEMENTS[each] for each in found)
+        return _ARRAYS_OF[elements]
     if not SCALARS.issuperset(found):
         raise ExpressionError(f"{' and '.join(found)} have no common type")
     for type_ in ("string", "double", "stamp", "date"):

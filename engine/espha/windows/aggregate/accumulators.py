@@ -354,6 +354,29 @@ class CountOpcodes:
         self._events = state
 
 
+class LastOpcode:
+    """What the last event of the group did to its rows: 1 insert, 2 update, 3 delete."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def change(self, key: Key, old: Arguments | None, new: Arguments | None) -> None:
+        """Note an event."""
+        self._last = 1 if old is None else 3 if new is None else 2
+
+    def value(self) -> int | None:
+        """Return the number."""
+        return self._last
+
+    def state(self) -> Any:
+        """Return the number."""
+        return self._last
+
+    def restore(self, state: Any) -> None:
+        """Take over the number."""
+        self._last = state
+
+
 _MAKERS: Final[dict[str, Callable[[Call], Accumulator]]] = {
     "sum": lambda call: Sum(call.kinds[0]),
     "ave": lambda call: Average(call.kinds[0]),
@@ -368,6 +391,7 @@ _MAKERS: Final[dict[str, Callable[[Call], Accumulator]]] = {
     "countnull": lambda call: CountNull(),
     "countdistinct": lambda call: Distinct(),
     "countopcodes": lambda call: CountOpcodes(str(call.constant)),
+    "lastopcode": lambda call: LastOpcode(),
     "mode": lambda call: Mode(),
     "first": lambda call: First(),
     "last": lambda call: Lag(0),

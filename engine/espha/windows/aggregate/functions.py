@@ -19,6 +19,9 @@ MAX_LAG: Final = 10_000
 """Each group keeps as many values."""
 
 _PREFIX: Final = "esp_a"
+_OWN: Final = "user_u"
+"""The functions that users of SAS ESP compile into it have such names."""
+
 _TIMED: Final = "timed"
 _NUMBERS: Final = frozenset({"int", "double", "date", "stamp"})
 _SCALARS: Final = _NUMBERS | {"string"}
@@ -83,6 +86,7 @@ FUNCTIONS: Final = {
     "countnull": Signature(1, 1, _ANY, "int64"),
     "countdistinct": Signature(1, 1, _ANY, "int64"),
     "countopcodes": Signature(0, 0, _ANY, "int64", "opcode"),
+    "lastopcode": Signature(0, 0, _ANY, "int64"),
     "mode": Signature(1, 1, _SCALARS, "same"),
     "first": Signature(1, 1, _ANY, "same"),
     "last": Signature(1, 1, _ANY, "same"),
@@ -95,7 +99,7 @@ FUNCTIONS: Final = {
 _SPELLED: Final = {
     "wave": "WAve", "countnonnull": "CountNonNull", "countnull": "CountNull",
     "countdistinct": "CountDistinct", "countopcodes": "CountOpcodes",
-    "lastnondelete": "LastNonDelete",
+    "lastnondelete": "LastNonDelete", "lastopcode": "LastOpcode",
 }  # fmt: skip
 
 
@@ -127,6 +131,9 @@ class Calls:
             if call not in self._calls:
                 self._calls.append(call)
             return Node("quoted", node.at, words=(f"#{self._calls.index(call)}",))
+        if node.what == "call" and node.words[0].startswith(_OWN):
+            reason = f"{node.words[0]}() is an aggregate function in C++, which is not run; use "
+            raise ExpressionError(f"{reason}one of: {_known()}", node.at)
         return replace(node, parts=tuple(self._without_calls(part) for part in node.parts))
 
     def _call(self, node: Node) -> Call:

@@ -6,9 +6,10 @@ from typing import Literal
 from lxml import etree
 
 from espha.languages.eel import ExpressionError, Initialize, Language, converter, read_language
+from espha.languages.eel.from_xml import expression_text
 from espha.model.project import Field, Window
 from espha.model.schema import check_passed_on, read_schema
-from espha.model.xml import children, only_child, text_of
+from espha.model.xml import children, only_child
 from espha.windows.aggregate.functions import Call, Calls
 from espha.windows.shared.spec import Reading, WindowType
 
@@ -74,23 +75,27 @@ def _elements(reading: Reading, computed: Sequence[Field]) -> list[etree._Elemen
         if computed:
             reading.refuse("needs an <output> with a <field-expr> for each field that is not a key")
         return []
-    texts: list[etree._Element] = []
-    for element in children(output, frozenset({"field-expr"}) | _PLUGINS, findings):
+    parts = list(children(output, frozenset({"field-expr"}) | _PLUGINS, findings))
+    texts = [element for element in parts if element.tag not in _PLUGINS]
+    for element in parts:
         if element.tag in _PLUGINS:
-            reason = "C++ code is not run; write <field-expr> with an ESP_a function"
-            findings.refuse(element, reason)
-        else:
-            texts.append(element)
-    if len(texts) != len(computed):
+            _refuse_plugin(element, reading)
+    if len(texts) != len(computed) and len(texts) == len(parts):
         names = ", ".join(field.name for field in computed)
         reason = f"has {len(texts)} <field-expr> for {len(computed)} fields ({names})"
         findings.refuse(output, reason)
     return texts
 
 
+def _refuse_plugin(element: etree._Element, reading: Reading) -> None:
+    known = " ".join(element.get(name, "") for name in ("function", "additive"))
+    reason = f"C++ code is not run ({known.strip() or 'no name'}); write <field-expr> with an ESP_a"
+    reading.findings.refuse(element, f"{reason} function, such as ESP_aSum(field)")
+
+
 def _take_apart(calls: Calls, element: etree._Element, field: Field, reading: Reading) -> str:
     try:
-        return calls.take_apart(text_of(element))
+        return calls.take_apart(expression_text(element))
     except ExpressionError as error:
         reading.findings.refuse(element, f"field {field.name!r}: {error}")
         return ""

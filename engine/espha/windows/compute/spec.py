@@ -68,7 +68,9 @@ def _read_script(
 
 def _refuse_plugins(parent: etree._Element, reading: Reading) -> None:
     for element in parent.iterchildren(*_PLUGINS):
-        reason = "C++, DS2 and MAS code is not run; write each field as a <field-expr>"
+        names = (element.get("name"), element.get("function"))
+        called = ":".join(name for name in names if name) or "no name"
+        reason = f"C++, DS2 and MAS code is not run ({called}); write the field as a <field-expr>"
         reading.findings.refuse(element, reason)
 
 
@@ -87,12 +89,13 @@ def _expressions(
         return None
     _refuse_plugins(output, reading)
     computed = [field for field in fields if not field.key]
-    known = children(output, frozenset({"field-expr"}) | _PLUGINS, findings)
+    known = list(children(output, frozenset({"field-expr"}) | _PLUGINS, findings))
     texts = [element for element in known if element.tag == "field-expr"]
-    if len(texts) != len(computed):
+    if len(texts) != len(computed) and len(texts) == len(known):
         names = ", ".join(field.name for field in computed)
         reason = f"has {len(texts)} <field-expr> for {len(computed)} fields ({names})"
         findings.refuse(output, reason)
+    if len(texts) != len(computed):
         return None
     read = [_one(reading, language, *pair) for pair in zip(texts, computed, strict=True)]
     good = [text for text in read if text is not None]
