@@ -258,7 +258,6 @@ class _Reader:
             "query": path.split("/", maxsplit=1)[0],
             "line": line_of(element),
             "index": self._indexes[path],
-            "collapse_updates": boolean(element, "collapse-updates", findings),
             "insert_only_output": boolean(element, "output-insert-only", findings),
             "connectors": read_connectors(element, kind, findings),
         }

@@ -107,7 +107,6 @@ class Window(Part):
         type: the word after `window-` in the XML.
         path: "query/window".
         index: how rows are kept; only pi_EMPTY keeps none.
-        collapse_updates: an update leaves as one U instead of U and D.
         insert_only_output: only inserts leave; other events are dropped.
         retention: when rows leave by themselves; None: never.
         splitter: to which slot an event goes; None: there are no slots.
@@ -120,7 +119,6 @@ class Window(Part):
     index: Index
     fields: tuple[Field, ...]
     connectors: tuple[Connector, ...] = ()
-    collapse_updates: bool = False
     insert_only_output: bool = False
     retention: Retention | None = None
     splitter: Splitter | None = None

@@ -63,7 +63,7 @@ class FileSink:
         self._target = target
         self._key = [place for place, field in enumerate(window.fields) if field.key]
         # Only a window with an index makes update blocks.
-        self._pairs = target.collapse and not window.collapse_updates
+        self._pairs = target.collapse
         self._last: tuple[Value, ...] | None = None
         self._header(window)
 

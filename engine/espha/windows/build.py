@@ -8,7 +8,7 @@ from espha.model.project import Field, IdleWindow, Window
 from espha.windows.shared.by_name import ByName, merged
 from espha.windows.shared.index import index_of
 from espha.windows.shared.spec import WindowType
-from espha.windows.shared.stage import Collapse, OnlyInserts, Stage
+from espha.windows.shared.stage import OnlyInserts, Stage
 from espha.windows.types import WINDOWS
 
 Feeds = Sequence[tuple[Field, ...]]
@@ -35,8 +35,6 @@ def build_stages(window: Window, feeds: Feeds) -> list[Stage]:
     stages += _builder(window_type)(window, feeds)
     if window.stateful and not window_type.own_rows:
         stages.append(index_of(window))
-    if window.collapse_updates:
-        stages.append(Collapse())
     if window.insert_only_output:
         stages.append(OnlyInserts())
     return stages

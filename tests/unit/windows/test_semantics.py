@@ -69,10 +69,10 @@ def test_a_stateful_source_keeps_its_rows() -> None:
     )
 
 
-def test_collapsed_updates_are_one_event() -> None:
+def test_collapsed_updates_are_still_update_blocks() -> None:
     play(
         alone(attributes='collapse-updates="true"'),
-        [("I 1,5", "I 1,5"), ("U 1,6", "U 1,6"), ("D 1,-", "D 1,6")],
+        [("I 1,5", "I 1,5"), ("U 1,6", "U 1,6; D 1,5"), ("D 1,-", "D 1,6")],
     )
 
 
@@ -315,6 +315,7 @@ def test_trades_go_through_compute_filter_and_copy() -> None:
         "large U 1,ABC,200.0",
         "large D 1,ABC,150.0",
         "kept U 1,ABC,200.0",
+        "kept D 1,ABC,150.0",
     ]
     assert step("D", 1, None, None, None) == [
         "priced D 1,ABC,200.0",

@@ -16,6 +16,7 @@ from support.models import source, xml
 FLIGHT = "id*:int64,plane:string,tag:string,value:int64,at:int64"
 WIDE = 'mode="wide" tag-name="tag" tag-values="value,at" tags-included="pitch,yaw"'
 LONG = 'mode="long" tag-name="tag" tag-values="value,at" tags-included="pitch,yaw"'
+LONG_V = 'mode="long" tag-name="tag" tag-values="v" tags-included="pitch,yaw"'
 SIDE_BY_SIDE = (
     "id*:int64,plane:string,pitch_value:int64,pitch_at:int64,yaw_value:int64,yaw_at:int64"
 )
@@ -101,19 +102,19 @@ def test_of_an_update_block_the_old_row_carries_the_values_from_before() -> None
     ]
 
 
-def test_the_long_schema_has_the_tag_as_a_key() -> None:
+def test_the_long_schema_has_the_number_of_the_tag_as_a_key() -> None:
     assert fields(project(SIDE_BY_SIDE, LONG)) == (
-        "id*:int64,tag*:string,plane:string,value:int64,at:int64"
+        "id*:int64,tagNum*:int32,plane:string,tag:string,value:int64,at:int64"
     )
 
 
 def test_long_makes_an_event_of_each_tag_that_has_a_value() -> None:
     running = kernel(SIDE_BY_SIDE, LONG)
     assert publish(running, "I", 1, "jet", 5, 10, 6, 11) == [
-        "I 1,pitch,jet,5,10",
-        "I 1,yaw,jet,6,11",
+        "I 1,0,jet,pitch,5,10",
+        "I 1,1,jet,yaw,6,11",
     ]
-    assert publish(running, "D", 2, "jet", None, None, 7, None) == ["D 2,yaw,jet,7,-"]
+    assert publish(running, "D", 2, "jet", None, None, 7, None) == ["D 2,1,jet,yaw,7,-"]
     assert publish(running, "I", 3, "jet", None, None, None, None) == []
 
 
@@ -124,21 +125,21 @@ def test_in_an_update_block_a_tag_can_come_and_go() -> None:
     running = Kernel(read_project(xml(windows, edges)), published=["q/out"])
     publish(running, "I", 1, "jet", 5, 10, None, None)
     assert publish(running, "U", 1, "jet", 6, 10, 7, 11) == [
-        "U 1,pitch,jet,6,10",
-        "D 1,pitch,jet,5,10",
-        "I 1,yaw,jet,7,11",
+        "U 1,0,jet,pitch,6,10",
+        "D 1,0,jet,pitch,5,10",
+        "I 1,1,jet,yaw,7,11",
     ]
     assert publish(running, "U", 1, "jet", None, None, 7, 11) == [
-        "D 1,pitch,jet,6,10",
-        "U 1,yaw,jet,7,11",
-        "D 1,yaw,jet,7,11",
+        "D 1,0,jet,pitch,6,10",
+        "U 1,1,jet,yaw,7,11",
+        "D 1,1,jet,yaw,7,11",
     ]
 
 
 def test_a_single_value_can_stand_in_a_field_called_like_its_tag() -> None:
     attributes = 'mode="long" tag-name="tag" tag-values="value" tags-included="pitch,yaw"'
     running = kernel("id*:int64,pitch:double,yaw:double", attributes)
-    assert publish(running, "I", 1, 0.5, 1.5) == ["I 1,pitch,0.5", "I 1,yaw,1.5"]
+    assert publish(running, "I", 1, 0.5, 1.5) == ["I 1,0,pitch,0.5", "I 1,1,yaw,1.5"]
 
 
 def test_long_is_the_way_back_from_wide() -> None:
@@ -146,7 +147,19 @@ def test_long_is_the_way_back_from_wide() -> None:
     windows += f'<window-transpose name="out" {LONG}/>'
     edges = '<edge source="in" target="wide"/><edge source="wide" target="out"/>'
     running = Kernel(read_project(xml(windows, edges)), published=["q/out"])
-    assert publish(running, "I", 1, "jet", "pitch", 5, 10) == ["I 1,pitch,jet,5,10"]
+    assert publish(running, "I", 1, "jet", "pitch", 5, 10) == ["I 1,0,jet,pitch,5,10"]
+
+
+def test_values_stand_in_the_place_of_the_tag() -> None:
+    schema = "id*:int64,tag:string,value:int64,lat:int64"
+    wide = 'tag-name="tag" tag-values="value" tags-included="pitch,yaw"'
+    assert fields(project(schema, wide)) == (
+        "id*:int64,pitch_value:int64,yaw_value:int64,lat:int64"
+    )
+    assert publish(kernel(schema, wide), "I", 1, "yaw", 5, 9) == ["I 1,-,5,9"]
+    assert fields(project("pitch_v:int64,id*:int64,yaw_v:int64,lat:int64", LONG_V)) == (
+        "id*:int64,tagNum*:int32,tag:string,v:int64,lat:int64"
+    )
 
 
 @pytest.mark.parametrize(

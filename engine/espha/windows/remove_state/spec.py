@@ -11,7 +11,7 @@ Removed = Literal[
 ]
 
 NUMBER: Final = Field("eventNumber", "int64", True)
-LOG_FIELDS: Final = (Field("opcode", "string"), Field("flags", "string"))
+LOG_FIELDS: Final = (Field("originalOC", "string"), Field("originalFL", "string"))
 """What `add-log-fields` adds after the number."""
 
 

@@ -15,18 +15,18 @@ def stages(window: RemoveStateWindow, feeds: Sequence[tuple[Field, ...]]) -> lis
 
 
 class RemoveState:
-    """Numbers events from 0 and makes inserts of them, each on its own."""
+    """Numbers events from 1 and makes inserts of them, each on its own."""
 
     def __init__(self, window: RemoveStateWindow) -> None:
         self._removed = frozenset(window.remove)
         self._log_fields = window.log_fields
-        self._next = 0
+        self._next = 1
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return an insert for each event of the unit that is not removed."""
         result: list[Unit] = []
         for place, event in enumerate(unit):
-            if _kind(event, is_old_row=place > 0) not in self._removed:
+            if not self._removed.intersection(_kinds(event, is_old_row=place > 0)):
                 result.append((self._insert(event),))
         return result
 
@@ -46,12 +46,12 @@ class RemoveState:
         self._next = state
 
 
-def _kind(event: Event, *, is_old_row: bool) -> str:
-    """Return what the attribute `remove` calls such an event; empty for an insert."""
+def _kinds(event: Event, *, is_old_row: bool) -> tuple[str, ...]:
+    """Return what the attribute `remove` calls such an event; nothing for an insert."""
     if is_old_row:
-        return "updateBlockDeletes"
+        return "deletes", "updateBlockDeletes"
     if event.opcode in {"U", "P"}:
-        return "retentionUpdates" if event.flags == "R" else "updates"
+        return ("retentionUpdates" if event.flags == "R" else "updates",)
     if event.opcode in {"D", "SD"}:
-        return "retentionDeletes" if event.flags == "R" else "deletes"
-    return ""
+        return ("retentionDeletes" if event.flags == "R" else "deletes",)
+    return ()

@@ -70,14 +70,6 @@ class TimedStage(Stage, Protocol):
         ...
 
 
-class Collapse:
-    """Makes one U of an update block (`collapse-updates`)."""
-
-    def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
-        """Keep only the new row."""
-        return (unit[:1],)
-
-
 class OnlyInserts:
     """Lets inserts out and nothing else (`output-insert-only`)."""
 

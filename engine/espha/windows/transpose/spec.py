@@ -2,12 +2,13 @@
 
 Wide, with tag-name="tag" tag-values="value" tags-included="pitch,yaw":
 
-    id*, tag, value, place     ->     id*, place, pitch_value, yaw_value
+    id*, tag, value, place     ->     id*, pitch_value, yaw_value, place
 
-Long is the way back: one event for each tag, and the tag is a part of the key.
+Long is the way back: one event for each tag, and the tag's number is a part of the key.
 """
 
 import re
+from collections.abc import Container, Sequence
 from typing import Final, Literal, NamedTuple
 
 from espha.model.project import Field, Window
@@ -18,6 +19,8 @@ from espha.windows.shared.spec import Reading, WindowType
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NEVER: Final = frozenset({"", "never"})
 MAX_TAGS: Final = 1_000
+NUMBER: Final = Field("tagNum", "int32", True)
+"""Which of the tags an event of a long window is for, from 0."""
 
 
 class Cell(NamedTuple):
@@ -116,7 +119,7 @@ Read = tuple[tuple[Cell, ...], tuple[Field, ...]]
 def _wide_fields(
     reading: Reading, tag_name: str, values: tuple[str, ...], tags: tuple[str, ...]
 ) -> Read:
-    """Return the input without tag and values, then a field for each value of each tag."""
+    """Return the input with a field for each value of each tag, in the place of the tag."""
     types = {field.name: field for field in reading.feed}
     for name in (tag_name, *values):
         if name not in types:
@@ -125,16 +128,29 @@ def _wide_fields(
             reading.refuse(f"field {name!r} is a key; it cannot be transposed")
     if tag_name in types and types[tag_name].type != "string":
         reading.refuse(f"the tag {tag_name!r} is {types[tag_name].type}; it must be a string")
-    kept = [field for field in reading.feed if field.name not in {tag_name, *values}]
+    before, after = _split(reading.feed, tag_name, {tag_name, *values})
     cells = tuple(Cell(tag, value, f"{tag}_{value}") for tag in tags for value in values)
     added = [Field(cell.field, types[cell.value].type) for cell in cells if cell.value in types]
-    return cells, (*kept, *added)
+    return cells, (*before, *added, *after)
+
+
+def _split(
+    feed: Sequence[Field], first: str, taken: Container[str]
+) -> tuple[list[Field], list[Field]]:
+    """Return the fields before and behind the field `first`, without those that are taken."""
+    names = [field.name for field in feed]
+    place = names.index(first) if first in names else len(names)
+    before, after = feed[:place], feed[place:]
+    return (
+        [field for field in before if field.name not in taken],
+        [field for field in after if field.name not in taken],
+    )
 
 
 def _long_fields(
     reading: Reading, tag_name: str, values: tuple[str, ...], tags: tuple[str, ...]
 ) -> Read:
-    """Return the input without the values of tags, with the tag as a key, then the values."""
+    """Return the keys with the tag's number, the tag and its values, and the other fields."""
     types = {field.name: field for field in reading.feed}
     cells = tuple(_long_cell(tag, value, values, types) for tag in tags for value in values)
     found: dict[str, TypeName] = {}
@@ -151,9 +167,10 @@ def _long_fields(
     taken = {cell.field for cell in cells}
     kept = [field for field in reading.feed if field.name not in taken]
     keys = [field for field in kept if field.key]
-    others = [field for field in kept if not field.key]
-    added = [Field(value, type_) for value, type_ in found.items()]
-    return cells, (*keys, Field(tag_name, "string", True), *others, *added)
+    first = next((field.name for field in reading.feed if field.name in taken), "")
+    before, after = _split(reading.feed, first, {*taken, *(field.name for field in keys)})
+    added = [Field(tag_name, "string"), *(Field(value, type_) for value, type_ in found.items())]
+    return cells, (*keys, NUMBER, *before, *added, *after)
 
 
 def _long_cell(tag: str, value: str, values: tuple[str, ...], types: dict[str, Field]) -> Cell:

@@ -26,8 +26,10 @@ class Wide:
 
     def __init__(self, window: TransposeWindow, feed: tuple[Field, ...]) -> None:
         moved = {window.tag_name, *window.tag_values}
-        self._kept = [place for place, field in enumerate(feed) if field.name not in moved]
         (self._tag,) = places([window.tag_name], feed)
+        kept = [place for place, field in enumerate(feed) if field.name not in moved]
+        self._before = [place for place in kept if place < self._tag]
+        self._after = [place for place in kept if place > self._tag]
         self._values = places(window.tag_values, feed)
         self._group_by = places(window.group_by, feed)
         width = len(window.tag_values)
@@ -57,8 +59,10 @@ class Wide:
         return ((self._wide(event, after), *[self._wide(old, before) for old in unit[1:]]),)
 
     def _wide(self, event: Event, values: Row) -> Event:
-        kept = tuple([event.values[place] for place in self._kept])
-        return Event(event.opcode, event.flags, kept + values)
+        row = event.values
+        before = [row[place] for place in self._before]
+        after = [row[place] for place in self._after]
+        return Event(event.opcode, event.flags, (*before, *values, *after))
 
     def due(self) -> int | None:
         """Return when the group that waits longest is forgotten."""
@@ -94,14 +98,17 @@ class Long:
         ]
         kept = [place for place in range(len(feed)) if place not in taken]
         self._keys = [place for place in kept if feed[place].key]
-        self._others = [place for place in kept if not feed[place].key]
+        others = [place for place in kept if not feed[place].key]
+        first = min(taken)
+        self._before = [place for place in others if place < first]
+        self._after = [place for place in others if place > first]
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return a unit for each tag; in an update block a tag can come or go."""
         result: list[Unit] = []
-        for tag, cells in self._tags:
+        for number, (tag, cells) in enumerate(self._tags):
             events = [
-                self._long(event, tag, cells)
+                self._long(event, (number, tag), cells)
                 for event in unit
                 if any(event.values[place] is not None for place in cells)
             ]
@@ -111,8 +118,9 @@ class Long:
                 result.append(tuple(events))
         return result
 
-    def _long(self, event: Event, tag: str, cells: Sequence[int]) -> Event:
+    def _long(self, event: Event, tag: tuple[int, str], cells: Sequence[int]) -> Event:
         row = event.values
         keys = [row[place] for place in self._keys]
-        others = [row[place] for place in (*self._others, *cells)]
-        return Event(event.opcode, event.flags, (*keys, tag, *others))
+        before = [row[place] for place in self._before]
+        values = [row[place] for place in (*cells, *self._after)]
+        return Event(event.opcode, event.flags, (*keys, tag[0], *before, tag[1], *values))
