@@ -34,7 +34,12 @@ def project(without: Collection[str] = ()) -> str:
         )
         for block in ("windows", "edges")
     )
-    return xml(windows, edges, index="pi_HASH", before=_LIMIT)
+    shared = "".join(
+        etree.tostring(part, encoding="unicode")
+        for one in examples
+        for part in one.iterfind("project/*")
+    )
+    return xml(windows, edges, index="pi_HASH", before=_LIMIT + shared)
 
 
 TEXT = project()

@@ -35,6 +35,7 @@ _FOLDERS: Final = (
     "lua",
     "python",
     "custom",
+    "procedural",
     "notification",
 )
 """In the order of the reference."""
@@ -57,7 +58,6 @@ REFUSED_WINDOWS: Final[Mapping[str, str]] = {
     "score": _SCORING,
     "model-reader": _SCORING,
     "model-supervisor": _SCORING,
-    "procedural": "DS2, MAS modules and C++ plug-ins are not run; use window-python or window-lua",
     "object-tracker": "video and images are not processed",
     "textcontext": _TEXTS,
     "textcategory": _TEXTS,

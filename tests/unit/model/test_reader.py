@@ -240,7 +240,7 @@ def calculate(
             "copy: window 'out' has no <schema>; write the fields here",
         ),
         (xml(IN + "<window-train name='out'/>", EDGE), "models are not trained"),
-        (xml(IN + "<window-procedural name='out'/>", EDGE), "DS2, MAS modules and C++ plug-ins"),
+        (xml(IN + "<window-procedural name='out'/>", EDGE), "needs a <mas-map>"),
         (xml(IN, '<edge source="in" target="x"/>'), "there is no window 'x' in query 'q'"),
         (xml(IN, "<edge source='in'/>"), "line 6: <edge>: needs a source and a target"),
         (xml(IN, "<edge source='in' target='in'/>"), "q/in is a source window; no edge leads into"),

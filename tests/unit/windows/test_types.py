@@ -35,7 +35,7 @@ def test_a_folder_has_its_name_its_documentation_and_an_example(name: str) -> No
     window_type = WINDOWS[name]
     assert window_type.package == f"espha.windows.{name.replace('-', '_')}"
     assert files(window_type.package).joinpath("docs.md").is_file()
-    assert {part.tag for part in example(name)} <= {"windows", "edges"}
+    assert {part.tag for part in example(name)} <= {"windows", "edges", "project"}
 
 
 def test_what_is_refused_is_not_in_the_list() -> None:

@@ -14,11 +14,15 @@ from espha.scripts.process.common import PLAIN, Refused
 def module_call(
     function: Callable[..., Any], data: dict[str, Any], context: Mapping[str, Any]
 ) -> Any:
-    """Call a function of an analytic module: its parameters are fields, its results too."""
+    """Call a function of an analytic module: its parameters are fields, its results too.
+
+    What is no result stays as it came.
+    """
     special = {"_inOpcode": context["opcode"], "_inFlags": context["flags"]}
     code = function.__code__
+    known = {**data, **special}
     names = code.co_varnames[: code.co_argcount]
-    result = function(*[special[name] if name in special else data[name] for name in names])
+    result = function(**{name: known[name] for name in names if name in known})
     named = output_names(function.__doc__)
     values = result if isinstance(result, tuple) else (result,)
     if len(values) != len(named):
@@ -26,7 +30,7 @@ def module_call(
     row = dict(zip(named, values, strict=True))
     if "_outOpcode" in row and not row["_outOpcode"]:
         return None
-    return {**row, "_opcode": row.get("_outOpcode")}
+    return {**data, **row, "_opcode": row.get("_outOpcode")}
 
 
 def output_names(text: str | None) -> list[str]:

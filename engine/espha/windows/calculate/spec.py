@@ -9,6 +9,7 @@ from espha.windows.calculate.contract import Algorithm, Setting
 from espha.windows.calculate.declared import ALGORITHMS, find
 from espha.windows.calculate.maps import Input, Output
 from espha.windows.calculate.reading import MapsReader
+from espha.windows.shared.mas_spec import read_mapped
 from espha.windows.shared.spec import Reading, WindowType
 
 
@@ -33,10 +34,12 @@ class CalculateWindow(Window):
     upserts: bool = False
 
 
-def _read(reading: Reading) -> CalculateWindow | None:
+def _read(reading: Reading) -> Window | None:
     element, findings = reading.element, reading.findings
     before = len(findings.problems)
     name = element.get("algorithm", "")
+    if name.upper() == "MAS":
+        return read_mapped(reading)
     algorithm = find(name)
     if algorithm is None:
         reading.refuse(f"algorithm {name!r} is not one of: {', '.join(ALGORITHMS)}")
@@ -107,7 +110,9 @@ WINDOW = WindowType(
     "calculate",
     _read,
     "statistics",
-    elements=frozenset({"schema", "schema-string", "parameters", "input-map", "output-map"}),
+    elements=frozenset(
+        {"schema", "schema-string", "parameters", "input-map", "output-map", "mas-map"}
+    ),
     attributes=frozenset({"algorithm"}),
     inputs=(1, None),
     roles=frozenset({"request"}),

@@ -36,14 +36,17 @@ class Library:
     Attributes:
         modules: of each language, in the order of the XML.
         snippets: of each language, in the order of the XML.
+        mas: elements of the modules of SAS Micro Analytic Service, by name.
     """
 
     modules: Mapping[Language, Texts] = field(default_factory=dict)
     snippets: Mapping[Language, Texts] = field(default_factory=dict)
+    mas: Mapping[str, etree._Element] = field(default_factory=dict)
 
 
 LIBRARY_ELEMENTS: Final = frozenset(
-    f"{language}-{kind}s" for language in LANGUAGES for kind in ("module", "snippet")
+    {f"{language}-{kind}s" for language in LANGUAGES for kind in ("module", "snippet")}
+    | {"mas-modules"}
 )
 """The elements of a project that `read_library` reads."""
 
@@ -53,7 +56,20 @@ def read_library(project: etree._Element, findings: Findings) -> Library:
     return Library(
         {language: tuple(_texts(project, language, "module", findings)) for language in LANGUAGES},
         {language: tuple(_texts(project, language, "snippet", findings)) for language in LANGUAGES},
+        _mas_modules(project, findings),
     )
+
+
+def _mas_modules(project: etree._Element, findings: Findings) -> dict[str, etree._Element]:
+    """Return the elements of the modules; windows read those that they use."""
+    found: dict[str, etree._Element] = {}
+    for block in project.findall("mas-modules"):
+        for element in children(block, frozenset({"mas-module"}), findings):
+            name = element.get("module", "").strip()
+            if not name or name in found:
+                findings.refuse(element, "a module needs a name of its own")
+            found[name] = element
+    return found
 
 
 def _texts(

@@ -36,6 +36,7 @@ class ScriptHandle:
 
     def __init__(self, code: Code, window: str, outputs: Sequence[str]) -> None:
         self._places = [given.places for given in code.inputs]
+        self._functions = code.functions or ("",) * len(code.inputs)
         self._window = window
         self._script: Script | None = None
         self._reason = ""
@@ -80,7 +81,9 @@ class ScriptHandle:
     def _call_of(self, event: Event, at: Moment) -> Call:
         opcode, flags, values = event
         given = [values[place] for place in self._places[at.port]]
-        return Call(given, _SPOKEN[opcode], flags, at.port, at.clock, at.token)
+        port = at.port
+        function = self._functions[port]
+        return Call(given, _SPOKEN[opcode], flags, port, at.clock, at.token, function)
 
     def beat(self, function: str, at: Moment) -> Answer:
         """Return what another function of the script made of no event.
@@ -119,6 +122,7 @@ def _options(code: Code) -> Options:
         blocks=code.blocks,
         encoded=code.encoded,
         require=code.require,
+        mas=code.mas,
     )
 
 

@@ -58,6 +58,8 @@ class Code(Part):
         expanded: the function gets each value as an argument, in place of a row.
         blocks: the function gets a list of rows.
         encoded: blobs go in and out as base64.
+        functions: the function for the events of each input, where they differ.
+        mas: it is an analytic module: parameters and results of its functions are fields.
     """
 
     language: Language
@@ -72,6 +74,8 @@ class Code(Part):
     expanded: bool = False
     blocks: bool = False
     encoded: bool = False
+    functions: tuple[str, ...] = ()
+    mas: bool = False
 
 
 class ScriptWindow(Window):
