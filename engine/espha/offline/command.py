@@ -83,6 +83,10 @@ def guarded(action: Callable[[], int], say: Say) -> int:
     """Return what `action` returns; an error that nobody foresaw is a sentence and `BROKEN`."""
     try:
         return action()
+    except BrokenPipeError:
+        # Whoever read standard output has seen enough, as `head` has.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return TROUBLE
     except Exception as error:
         if os.environ.get("ESPHA_DEBUG"):
             raise

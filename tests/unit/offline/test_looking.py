@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from espha.cli import app
 from espha.model.events import Event
 from espha.model.project import Project
 from espha.offline.checking import Checked
-from espha.offline.command import DONE, REFUSED
+from espha.offline.command import DONE, REFUSED, TROUBLE
 from espha.offline.plot import PlotSink
 from espha.offline.watch import Screen, WatchSink
 from espha.reader import read_project
@@ -135,3 +137,17 @@ def test_check_prints_json_for_a_file_that_is_not_there(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["check", "--json", str(tmp_path / "no.xml")])
     assert result.exit_code == REFUSED
     assert json.loads(result.stdout)["error"] == "No such file or directory"
+
+
+def test_a_reader_that_goes_away_is_no_mistake(tmp_path: Path) -> None:
+    model = tmp_path / "model.xml"
+    model.write_text(xml(source(SCHEMA)))
+    command = [sys.executable, "-m", "espha.cli", "check", str(model)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.wait() == TROUBLE
+        assert running.stderr is not None
+        assert running.stderr.read() == ""
