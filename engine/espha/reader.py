@@ -130,6 +130,7 @@ class _Reader:
         self._fields: dict[str, tuple[Field, ...]] = {}
         """Schemas by window, also of those that are refused for another reason."""
         self._library = Library()
+        self._tagged: dict[str, bool] = {}
 
     def read(self) -> Project | None:
         """Return the project, or None when it has problems."""
@@ -154,6 +155,7 @@ class _Reader:
 
     def _read_queries(self, inherited: str) -> None:
         names: set[str] = set()
+        tagged = boolean(self._project, "use-tagged-token", self._findings)
         for block in self._parts(self._project, _PROJECT_ELEMENTS):
             if block.tag != "contqueries":
                 continue
@@ -161,6 +163,7 @@ class _Reader:
                 attributes(query, _QUERY_ATTRIBUTES, self._findings)
                 name = self._query_name(query, names)
                 names.add(name)
+                self._tagged[name] = tagged or boolean(query, "use-tagged-token", self._findings)
                 self._read_query(query, name, _index(query, inherited, self._findings))
         if not any(type_of(element) == "source" for element in self._elements.values()):
             self._findings.warn(self._project, "the project has no source window")
@@ -267,9 +270,9 @@ class _Reader:
         window_type = WINDOWS[type_of(element)]
         if window_type.by_name:
             feeds = self._by_name(element, feeds)
-        window = window_type.read(
-            Reading(element, self._common(path), feeds, findings, self._library)
-        )
+        tagged = self._tagged[path.split("/", maxsplit=1)[0]]
+        common = self._common(path)
+        window = window_type.read(Reading(element, common, feeds, findings, self._library, tagged))
         if window is None:
             return None
         retention = read_retention(

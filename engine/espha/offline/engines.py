@@ -6,7 +6,7 @@ from typing import Protocol
 
 from espha.kernel import Kernel
 from espha.model import Project
-from espha.model.events import BadRecord, Event
+from espha.model.events import Event
 from espha.offline.arrivals import Arrival
 
 Outputs = list[tuple[str, Event]]
@@ -62,16 +62,17 @@ class KernelEngine:
         kernel = self._kernel
         outcome = Outcome(ticked=kernel.advance(clock))
         outcome.refused += [(None, *refusal) for refusal in kernel.take_refusals()]
+        good = [(each.window, each.event) for each in arrivals if each.event is not None]
+        handled = iter(kernel.publish_block(good, clock))
         for arrival in arrivals:
             if arrival.event is None:
                 outcome.refused.append((arrival, "", arrival.reason))
                 continue
-            try:
-                outcome.passed += kernel.publish(arrival.window, arrival.event, clock)
-            except BadRecord as refusal:
-                outcome.refused.append((arrival, refusal.window, refusal.reason))
-            for window, reason in kernel.take_refusals():
-                outcome.refused.append((arrival, window, reason))
+            outputs, bad, refused = next(handled)
+            outcome.passed += outputs
+            if bad is not None:
+                outcome.refused.append((arrival, arrival.window, bad))
+            outcome.refused += [(arrival, *refusal) for refusal in refused]
         return outcome
 
     def due(self, now: int) -> int | None:

@@ -60,10 +60,23 @@ class Run:
         self.clock = 1_700_000_000_000
         self.seen: list[Any] = []
 
+    def pass_time(self) -> None:
+        """Let time pass alone."""
+        self.seen += [*self.kernel.advance(self.clock), *self.kernel.take_refusals()]
+
+    def block(self, events: list[tuple[str, Event]]) -> None:
+        """Publish events together."""
+        for (path, _), (outputs, bad, refused) in zip(
+            events, self.kernel.publish_block(events, self.clock), strict=True
+        ):
+            self.seen += [str(BadRecord(bad, path))] if bad is not None else outputs
+            self.seen += refused
+
     def step(self, step: tuple[Any, int]) -> None:
         """Let time pass and publish an event."""
         (window, opcode, values), passed = step
         self.clock += passed
+        self.pass_time()
         try:
             outputs = self.kernel.publish(f"q/{window}", Event(opcode, "N", values), self.clock)
         except BadRecord as refusal:
@@ -125,6 +138,23 @@ def test_results_do_not_depend_on_how_events_are_cut_into_batches(
         batched.step(step)
     assert batched.seen == expected.seen
     assert batched.kernel.state() == expected.kernel.state()
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(runs, st.lists(st.integers(0, 24)))
+def test_blocks_of_events_do_what_single_events_do(run: list[Any], ends: list[int]) -> None:
+    expected, blocks = straight(run), Run()
+    waiting: list[tuple[str, Event]] = []
+    for place, ((window, opcode, values), passed) in enumerate(run):
+        if passed or place in ends:
+            blocks.block(waiting)
+            waiting = []
+            blocks.clock += passed
+            blocks.pass_time()
+        waiting.append((f"q/{window}", Event(opcode, "N", values)))
+    blocks.block(waiting)
+    assert blocks.seen == expected.seen
+    assert blocks.kernel.state() == expected.kernel.state()
 
 
 def long_run() -> list[Any]:

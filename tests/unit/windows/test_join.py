@@ -381,6 +381,21 @@ def test_tagged_tokens_the_join_waits_for_both_branches_of_an_event(index: str) 
     assert put(kernel, "D 1,-") == "D 1,6,12"
 
 
+def test_facts_that_are_not_kept_are_joined_once() -> None:
+    body = '<join type="leftouter" left-index="pi_EMPTY"><conditions>'
+    body += '<fields left="k" right="t"/></conditions></join>'
+    project = two("id*:int64,k:int64", "t*:int64,name:string", out("join", body), index="pi_HASH")
+    play(
+        Kernel(project),
+        [
+            ("r", "I 7,a", ""),
+            ("l", "I 1,7", "I 1,7,7,a"),
+            ("r", "U 7,b", ""),
+            ("l", "P 1,7", "U 1,7,7,b; D 1,7,7,a"),
+        ],
+    )
+
+
 def test_tagged_tokens_what_one_branch_did_alone_is_in_the_rows() -> None:
     """The event that moves row 1 into the filter comes with both branches, as it is there."""
     kernel = Kernel(fork('use-tagged-token="true"', "pi_HASH"))

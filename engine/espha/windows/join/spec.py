@@ -17,8 +17,9 @@ from espha.windows.shared.spec import Feed, Reading, WindowType
 
 _TYPES = get_args(JoinType)
 _JOIN_ATTRIBUTES = frozenset(
-    {"type", "left", "right", "no-regenerates", "use-secondary-index", "use-tagged-token"}
-)
+    {"type", "left", "right", "left-index", "right-index", "no-regenerates",
+     "use-secondary-index", "use-tagged-token"}
+)  # fmt: skip
 _OUTPUT = frozenset({"field-selection", "field-expr", "left-select", "right-select"})
 
 Pairs = tuple[tuple[str, str], ...]
@@ -35,7 +36,9 @@ class JoinWindow(Window):
         columns: one a field.
         initialize: what its expressions share.
         regenerates: a change of the table changes the results that were made with it.
-        tagged: results come when both sides have seen the same source event.
+        tagged: what one source event does on both sides is taken together.
+        pairs: without an index, only units of one source event meet.
+        keeps_facts: the side that streams is kept; else its rows only pass.
     """
 
     type: Literal["join"] = "join"
@@ -47,6 +50,8 @@ class JoinWindow(Window):
     initialize: Initialize | None = None
     regenerates: bool = True
     tagged: bool = False
+    pairs: bool = False
+    keeps_facts: bool = True
 
 
 class _Sides(NamedTuple):
@@ -88,17 +93,20 @@ def _read(reading: Reading) -> JoinWindow | None:
     output = _ordered(_with_keys(items, type_, conditions, sides), reading)
     if output is None:
         return None
+    facts = relation_of(conditions, sides.left.fields, sides.right.fields).facts(type_)
     return JoinWindow(
         **reading.common,
         fields=tuple(Field(item.name, item.type, item.key) for item in output),
         join_type=type_,
         left=sides.port,
-        facts=relation_of(conditions, sides.left.fields, sides.right.fields).facts(type_),
+        facts=facts,
         conditions=conditions,
         columns=tuple(item.column for item in output),
         initialize=language.initialize,
         regenerates=not flags[0],
-        tagged=flags[1],
+        tagged=flags[1] or reading.tagged,
+        pairs=flags[1],
+        keeps_facts=join.get(f"{facts}-index", "").strip().lower() != "pi_empty",
     )
 
 

@@ -17,7 +17,7 @@ from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field
 from espha.windows.join.keys import Column
 from espha.windows.join.spec import JoinWindow, joined_fields
-from espha.windows.shared.index import Change, Row, Rows
+from espha.windows.shared.index import Change, Row, Rows, index_of
 from espha.windows.shared.stage import Moment, Stage, Unit, places
 
 Results = dict[Row, Row]
@@ -28,13 +28,13 @@ def stages(window: JoinWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage
     """Return the stages of a join window."""
     left, right = feeds[window.left], feeds[1 - window.left]
     maker = Maker(window, left, right)
-    if window.stateful:
-        return [Join(window, maker, left, right)]
-    if window.tagged:
+    if window.pairs and not window.stateful:
         return [Pairing(window, maker, left, right)]
-    if not window.regenerates and window.join_type != "fullouter":
-        return [LookUp(window, maker, left, right)]
-    return [Join(window, maker, left, right)]
+    passes = not window.keeps_facts or not (window.stateful or window.regenerates)
+    if passes and window.join_type != "fullouter":
+        look_up = LookUp(window, maker, left, right)
+        return [look_up, index_of(window)] if window.stateful else [look_up]
+    return [(TaggedJoin if window.tagged else Join)(window, maker, left, right)]
 
 
 class Cause(NamedTuple):
@@ -205,26 +205,26 @@ class Join(_Sides):
         self, window: JoinWindow, maker: Maker, left: Sequence[Field], right: Sequence[Field]
     ) -> None:
         super().__init__(window, maker, left, right)
-        self._regenerates, self._tagged = window.regenerates, window.tagged
+        self._regenerates = window.regenerates
         self._of_fact: dict[Row, Results] = {}
         self._of_table_row: dict[Row, Results] = {}
-        self._token, self._ports = -1, 0
-        self._waiting = Affected({}, {}, {})
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Take a change of one side; return the changes of the results."""
-        from_facts = at.port == self._fact_port
+        affected = self._apply(unit, at.port)
+        if affected is None:
+            return ()
+        return self._refresh(affected, Cause(unit[0].opcode, _because(unit), at.clock))
+
+    def _apply(self, unit: Unit, port: int) -> Affected | None:
+        """Make a change of one side; say whose results can be others now."""
+        from_facts = port == self._fact_port
         side = self._facts if from_facts else self._table
         change = side.rows.change(unit)
         if change is None:
-            return ()
+            return None
         side.apply(change)
-        affected = self._by_fact(change) if from_facts else self._by_table_row(change)
-        if self._tagged:
-            if not self._complete(affected, at):
-                return ()
-            affected, self._waiting = self._waiting, Affected({}, {}, {})
-        return self._refresh(affected, Cause(unit[0].opcode, change.flags, at.clock))
+        return self._by_fact(change) if from_facts else self._by_table_row(change)
 
     def _by_fact(self, change: Change) -> Affected:
         table_rows: dict[Row, None] = {}
@@ -242,19 +242,6 @@ class Join(_Sides):
                     facts |= dict.fromkeys(self._facts.partners(self._table.value(row)), False)
         own = {change.key: None}
         return Affected(facts, own if self._every_table_row else {}, own)
-
-    def _complete(self, affected: Affected, at: Moment) -> bool:
-        """Note what is affected; say whether both sides have seen the source event."""
-        if at.token != self._token:
-            # The other half of the last event will not come any more.
-            self._token, self._ports, self._waiting = at.token, 0, Affected({}, {}, {})
-        self._ports |= 1 << at.port
-        facts, table_rows, changed = self._waiting
-        for key, own in affected.facts.items():
-            facts[key] = facts.get(key, False) or own
-        table_rows.update(affected.table_rows)
-        changed.update(affected.changed)
-        return self._ports == 0b11
 
     def _refresh(self, affected: Affected, cause: Cause) -> list[Unit]:
         """Compute results again; return what is different, and what a changed row is part of."""
@@ -293,27 +280,56 @@ class Join(_Sides):
         return {self._maker.key(result): result}
 
     def state(self) -> Any:
-        """Return both sides, what was emitted, and what waits for the other side."""
-        waiting = self._waiting
+        """Return both sides, and what was emitted."""
         return (
             self._facts.state(),
             self._table.state(),
             {key: tuple(results.items()) for key, results in self._of_fact.items()},
             {key: tuple(results.items()) for key, results in self._of_table_row.items()},
-            (self._token, self._ports, tuple(tuple(part.items()) for part in waiting)),
             self._maker.language.state(),
         )
 
     def restore(self, state: Any) -> None:
         """Take over a state."""
-        facts, table, of_fact, of_table_row, (token, ports, waiting), language = state
+        facts, table, of_fact, of_table_row, language = state
         self._facts.restore(facts)
         self._table.restore(table)
         self._of_fact = {key: dict(results) for key, results in of_fact.items()}
         self._of_table_row = {key: dict(results) for key, results in of_table_row.items()}
-        self._token, self._ports = token, ports
-        self._waiting = Affected(*(dict(part) for part in waiting))
         self._maker.language.restore(language)
+
+
+class TaggedJoin(Join):
+    """Takes what one source event does on both sides together: one event gives one result."""
+
+    def process_together(
+        self, arrivals: Sequence[tuple[int, Unit]], at: Moment
+    ) -> Sequence[Sequence[Unit] | BadRecord]:
+        """Make all changes, the table's first; return the changes of the results."""
+        results: list[Sequence[Unit] | BadRecord] = []
+        facts: dict[Row, bool] = {}
+        together = Affected(facts, {}, {})
+        cause = None
+        for port, unit in sorted(arrivals, key=lambda arrival: arrival[0] == self._fact_port):
+            try:
+                affected = self._apply(unit, port)
+            except BadRecord as refusal:
+                results.append(refusal)
+                continue
+            if affected is not None:
+                cause = Cause(unit[0].opcode, _because(unit), at.clock)
+                for key, own in affected.facts.items():
+                    # What the event itself brings comes behind the rows that were there.
+                    facts[key] = facts.pop(key, False) or own
+                together.table_rows.update(affected.table_rows)
+                together.changed.update(affected.changed)
+        if cause is not None:
+            results.append(self._refresh(together, cause))
+        return results
+
+
+def _because(unit: Unit) -> str:
+    return "R" if unit[0].flags == "R" else "N"
 
 
 class LookUp(_Sides):

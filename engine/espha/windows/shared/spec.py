@@ -50,6 +50,7 @@ class Reading:
         feeds: the edges into it, in the order of the XML; `Moment.port` counts them.
         findings: where problems go.
         library: what the scripts of the project share.
+        tagged: what one source event leads to on several ways is taken together where they meet.
     """
 
     element: etree._Element
@@ -57,6 +58,7 @@ class Reading:
     feeds: tuple[Feed, ...]
     findings: Findings
     library: Library = field(default_factory=Library)
+    tagged: bool = False
 
     @property
     def feed(self) -> tuple[Field, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from espha.model.events import Event
+from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 
 Unit = tuple[Event, ...]
@@ -67,6 +67,41 @@ class TimedStage(Stage, Protocol):
 
     def expire(self, at: Moment) -> Sequence[Unit]:
         """Return what leaves because of the time; afterwards `due()` is later than `at.clock`."""
+        ...
+
+
+@runtime_checkable
+class BlockStage(Stage, Protocol):
+    """A stage that is faster with many units at once, such as a script in another process."""
+
+    def process_block(
+        self, units: Sequence[Unit], moments: Sequence[Moment]
+    ) -> Sequence[Sequence[Unit] | BadRecord]:
+        """Handle units one after the other, as `process` would; nothing else happens meanwhile.
+
+        Args:
+            units: what comes in.
+            moments: one for each unit.
+
+        Returns:
+            For each unit what leaves, or why it is refused.
+        """
+        ...
+
+
+@runtime_checkable
+class GatheringStage(Stage, Protocol):
+    """A stage that takes all that one source event sends its window together."""
+
+    def process_together(
+        self, arrivals: Sequence[tuple[int, Unit]], at: Moment
+    ) -> Sequence[Sequence[Unit] | BadRecord]:
+        """Return what leaves, in order, and with it why some of the units are refused.
+
+        Args:
+            arrivals: input and unit, in the order in which they come; never empty.
+            at: when; its `port` says nothing.
+        """
         ...
 
 
