@@ -24,6 +24,7 @@ from espha.windows.shared.spec import (
 )
 from espha.windows.types import REFUSED_WINDOWS, WINDOWS
 from tools import ROOT
+from tools.docs.algorithms import with_algorithms
 
 FOLDER: Final = ROOT / "docs" / "reference" / "models"
 _PAGES: Final = "reference/models/window-*.md"
@@ -56,6 +57,8 @@ def _entry(page: Path) -> dict[str, str]:
 def _copy(window_type: WindowType) -> str:
     source = f"engine/{window_type.package.replace('.', '/')}/docs.md"
     title, _, text = (ROOT / source).read_text(encoding="utf-8").partition("\n")
+    if window_type.name == "calculate":
+        text = with_algorithms(text)
     return f"{title}\n\n{_NOTICE.format(source)}\n{text.replace(_HERE, '')}"
 
 

@@ -14,7 +14,7 @@ from espha.model import ModelError
 from espha.windows.calculate.spectra import Cepstrum, Stft
 from espha.windows.calculate.subspace import SubspaceTracking, eigen
 from espha.windows.calculate.tapers import taper
-from unit.windows.test_calculate import Run, project
+from support.calculate import Run, project
 
 USUAL: dict[int, Any] = {
     1: "bartlett", 2: "bohman", 3: ("chebwin", 100), 5: ("kaiser", 0.5), 6: "parzen", 7: "boxcar",

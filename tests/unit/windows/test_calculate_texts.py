@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espha.windows.calculate.words import TfIdf, Tokenization
-from unit.windows.test_calculate import Run
+from support.calculate import Run
 
 ALL = ["docIdOut", "tokenIdOut", "wordOut", "startPosOut", "endPosOut"]
 

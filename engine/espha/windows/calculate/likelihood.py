@@ -1,15 +1,12 @@
-"""Maximum likelihood: the parameters of a distribution that make a sample the most likely.
-
-What does not exist is NaN, or raises ValueError or ArithmeticError.
-"""
+"""Maximum likelihood: the parameters of a distribution that make a sample the most likely."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 Results = Mapping[str, float]
 
-_STEPS: Final = 100
 _CLOSE: Final = 1e-13
 
 
@@ -22,7 +19,6 @@ class Sample(NamedTuple):
         css: sum of their squared distances from the mean.
         log_mean: mean of their logarithms; NaN where there are none.
         log_css: sum of squared distances of these.
-        logs: the logarithms themselves, where they are needed.
     """
 
     n: int
@@ -30,10 +26,23 @@ class Sample(NamedTuple):
     css: float
     log_mean: float
     log_css: float
-    logs: Sequence[float]
 
 
-def normal(sample: Sample) -> Results:
+class Fit(NamedTuple):
+    """What came out.
+
+    Attributes:
+        n: how many values there were.
+        parameters: results by name; without those that do not exist.
+        converged: whether these parameters are the most likely ones.
+    """
+
+    n: int
+    parameters: Mapping[str, float]
+    converged: bool
+
+
+def normal(sample: Sample, _steps: int) -> Results:
     """Return mu and sigma."""
     return _normal(sample.n, sample.mean, sample.css)
 
@@ -44,71 +53,40 @@ def _normal(n: int, mean: float, css: float) -> dict[str, float]:
     return {"muOut": mean, "sigmaOut": math.sqrt(variance), "logLikelihoodOut": likelihood}
 
 
-def lognormal(sample: Sample) -> Results:
+def lognormal(sample: Sample, _steps: int) -> Results:
     """Return mu and sigma of the logarithms."""
     results = _normal(sample.n, sample.log_mean, sample.log_css)
     results["logLikelihoodOut"] -= sample.n * sample.log_mean
     return results
 
 
-def exponential(sample: Sample) -> Results:
-    """Return beta, the mean."""
+def exponential(sample: Sample, _steps: int) -> Results:
+    """Return alpha, the mean."""
     likelihood = -sample.n * (_log(sample.mean) + 1)
-    return {"betaOut": sample.mean, "logLikelihoodOut": likelihood}
+    return {"alphaOut": sample.mean, "logLikelihoodOut": likelihood}
 
 
-def gamma(sample: Sample) -> Results:
+def gamma(sample: Sample, steps: int) -> Results:
     """Return alpha (shape) and beta (scale).
 
     Raises:
-        ValueError: all values are alike.
+        ValueError: all values are alike, or the steps are not enough.
     """
     spread = math.log(sample.mean) - sample.log_mean
     if not (sample.css > 0 and spread > 0):
         raise ValueError("all values are alike")
     alpha = (3 - spread + math.sqrt((spread - 3) ** 2 + 24 * spread)) / (12 * spread)
-    for _ in range(_STEPS):
+    for _ in range(steps):
         gradient = math.log(alpha) - digamma(alpha) - spread
         step = gradient / (1 / alpha - trigamma(alpha))
         alpha = alpha - step if step < alpha else alpha / 2
         if abs(step) <= _CLOSE * alpha:
             break
+    else:
+        raise ValueError("too few steps")
     beta = sample.mean / alpha
     each = (alpha - 1) * sample.log_mean - alpha * (1 + math.log(beta)) - math.lgamma(alpha)
     return {"alphaOut": alpha, "betaOut": beta, "logLikelihoodOut": sample.n * each}
-
-
-def weibull(sample: Sample) -> Results:
-    """Return alpha (shape) and beta (scale).
-
-    Raises:
-        ValueError: all values are alike.
-    """
-    if not sample.log_css > 0:
-        raise ValueError("all values are alike")
-    greatest = max(sample.logs)
-    # Below the greatest, so that no power overflows.
-    logs = [value - greatest for value in sample.logs]
-    mean = math.fsum(logs) / sample.n
-    alpha = math.pi / math.sqrt(6 * sample.log_css / sample.n)
-    for _ in range(_STEPS):
-        powers = [math.exp(alpha * value) for value in logs]
-        whole = math.fsum(powers)
-        first = math.fsum([power * log for power, log in zip(powers, logs, strict=True)]) / whole
-        squares = [power * log * log for power, log in zip(powers, logs, strict=True)]
-        slope = math.fsum(squares) / whole - first * first + 1 / (alpha * alpha)
-        step = (first - 1 / alpha - mean) / slope
-        alpha = alpha - step if step < alpha else alpha / 2
-        if abs(step) <= _CLOSE * alpha:
-            break
-    powers = [math.exp(alpha * value) for value in logs]
-    log_beta = greatest + math.log(math.fsum(powers) / sample.n) / alpha
-    each = math.log(alpha) - alpha * log_beta + (alpha - 1) * (mean + greatest) - 1
-    return {
-        "alphaOut": alpha,
-        "betaOut": math.exp(log_beta),
-        "logLikelihoodOut": sample.n * each,
-    }
 
 
 def digamma(x: float) -> float:
@@ -141,11 +119,20 @@ def _log(value: float) -> float:
     return math.log(value) if value > 0 else math.nan
 
 
-FITS: Final[Mapping[str, Callable[[Sample], Results]]] = {
-    "normal": normal,
-    "lognormal": lognormal,
-    "exponential": exponential,
-    "gamma": gamma,
-    "weibull": weibull,
+def _fitted(fit: Callable[[Sample, int], Results], sample: Sample, steps: int) -> Fit:
+    """Return what a function finds; what is infinite or NaN, or raises an error, does not exist."""
+    try:
+        found = fit(sample, steps) if sample.n else {}
+    except (ArithmeticError, ValueError):
+        found = {}
+    good = {name: value for name, value in found.items() if math.isfinite(value)}
+    return Fit(sample.n, good, converged=bool(found) and len(good) == len(found))
+
+
+FITS: Final[Mapping[str, Callable[[Sample, int], Fit]]] = {
+    "Normal": partial(_fitted, normal),
+    "Lognormal": partial(_fitted, lognormal),
+    "Exponential": partial(_fitted, exponential),
+    "Gamma": partial(_fitted, gamma),
 }
-"""By the name of the distribution."""
+"""By the name of the distribution; Weibull's looks at each value, see `weibull`."""

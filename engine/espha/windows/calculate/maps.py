@@ -48,8 +48,9 @@ def _slots(part: str) -> Sequence[Slot]:
         return [Slot(field)]
     first = int(match["first"])
     last = int(match["last"] or first)
-    if not 1 <= first <= last:
-        raise ValueError(f"{part!r}: elements are counted from 1, the first one before the last")
+    if not 1 <= first <= last <= MAX_ELEMENTS:
+        reason = f"elements are counted from 1 to {MAX_ELEMENTS}, the first one before the last"
+        raise ValueError(f"{part!r}: {reason}")
     return [Slot(field, place - 1) for place in range(first, last + 1)]
 
 

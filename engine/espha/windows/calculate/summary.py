@@ -2,13 +2,21 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from espha.windows.calculate.order import Recent
+from espha.windows.calculate.statistics import (
+    CUBES,
+    ENDS,
+    ORDERED,
+    SQUARES,
+    STATISTICS,
+    Statistic,
+)
 from espha.windows.shared.exact import Number
 
-_LARGEST_POWER: Final = 1024
+_LARGEST_POWER = 1024
 
 
 class Summary:
@@ -16,18 +24,23 @@ class Summary:
 
     Sums are exact (see `calculate_exact`), so an event costs the same whatever the length of the
     window. `total` and `squares` are sums of whole numbers: of the values times 2**scale, and of
-    their squares; `one` is 2**scale, `one_squared` 4**scale.
+    their squares; `one` is 2**scale, `one_squared` 4**scale. `cubes` and `fourths` are sums of
+    higher powers.
     """
 
     def __init__(self, settings: Mapping[str, Any], wanted: Sequence[str]) -> None:
         self._length: int = settings["windowLength"]
+        self.settings = settings
         self._wanted = [STATISTICS[name] for name in wanted]
-        self._has_squares = not _SQUARES.isdisjoint(wanted)
-        self._has_ends = not _ENDS.isdisjoint(wanted)
+        self._has_cubes = not CUBES.isdisjoint(wanted)
+        self._has_squares = self._has_cubes or not SQUARES.isdisjoint(wanted)
+        self._has_ends = not ENDS.isdisjoint(wanted)
+        self._has_order = not ORDERED.isdisjoint(wanted)
         self._clear()
 
     def _clear(self) -> None:
-        self.n = self.missing = self.total = self.squares = 0
+        self.n = self.missing = self.total = self.squares = self.cubes = self.fourths = 0
+        self.recent = Recent(self._length)
         self._note_scale(0)
         self.least: Number | None = None
         self.greatest: Number | None = None
@@ -46,7 +59,7 @@ class Summary:
         except (ArithmeticError, ValueError):
             return ([self._or_null(statistic) for statistic in self._wanted],)
 
-    def _or_null(self, statistic: "Statistic") -> Number | None:
+    def _or_null(self, statistic: Statistic) -> Number | None:
         """Return null for what does not exist.
 
         That is: no value, one where two are needed, a mean of zero, beyond the largest double.
@@ -65,7 +78,9 @@ class Summary:
             self.n += 1
             self.total += scaled
             if self._has_squares:
-                self.squares += scaled * scaled
+                self._add_powers(scaled, 1)
+        if self._has_order:
+            self.recent.put(value)
         if self._length:
             self._window.append(value)
             self._scaled.append(scaled)
@@ -74,6 +89,13 @@ class Summary:
         if self._has_ends:
             self._number += 1
             self._note_ends(value)
+
+    def _add_powers(self, scaled: int, sign: int) -> None:
+        square = scaled * scaled
+        self.squares += sign * square
+        if self._has_cubes:
+            self.cubes += sign * square * scaled
+            self.fourths += sign * square * square
 
     def _scale(self, value: Number) -> int:
         """Return the value times 2**scale; the scale grows when that is no whole number."""
@@ -90,6 +112,8 @@ class Summary:
             self._note_scale(places)
             self.total <<= more
             self.squares <<= 2 * more
+            self.cubes <<= 3 * more
+            self.fourths <<= 4 * more
             self._scaled = deque([None if old is None else old << more for old in self._scaled])
         return numerator << (self.scale - places)
 
@@ -107,7 +131,7 @@ class Summary:
         self.n -= 1
         self.total -= scaled
         if self._has_squares:
-            self.squares -= scaled * scaled
+            self._add_powers(scaled, -1)
 
     def _note_ends(self, value: Number | None) -> None:
         if not self._length:
@@ -145,8 +169,8 @@ class Summary:
         """Return the window, oldest first; of all events, what they add up to."""
         if self._length:
             return tuple(self._window)
-        sums = (self.n, self.missing, self.total, self.squares, self.scale)
-        return (*sums, self.least, self.greatest)
+        sums = (self.n, self.missing, self.total, self.squares, self.cubes, self.fourths)
+        return (*sums, self.scale, self.least, self.greatest, self.recent.state())
 
     def restore(self, state: Any) -> None:
         """Take over the observations."""
@@ -154,76 +178,8 @@ class Summary:
         if self._length:
             for value in state:
                 self._put(value)
-        else:
-            self.n, self.missing, self.total, self.squares, scale, *ends = state
-            self.least, self.greatest = ends
-            self._note_scale(scale)
-
-
-def _sum(of: Summary) -> float:
-    if not of.n:
-        raise ValueError("no observations")
-    return of.total / of.one
-
-
-def _mean(of: Summary) -> float:
-    return of.total / (of.n * of.one)
-
-
-def _css(of: Summary) -> float:
-    return of.spread() / (of.n * of.one_squared)
-
-
-def _uss(of: Summary) -> float:
-    if not of.n:
-        raise ValueError("no observations")
-    return of.squares / of.one_squared
-
-
-def _var(of: Summary) -> float:
-    n = of.n
-    return of.spread() / (n * (n - 1) * of.one_squared)
-
-
-def _std(of: Summary) -> float:
-    # One call for the most frequent statistic, not three.
-    n = of.n
-    if not n:
-        raise ValueError("no observations")
-    spread = n * of.squares - of.total * of.total
-    return math.sqrt(spread / (n * (n - 1) * of.one_squared))
-
-
-def _stderr(of: Summary) -> float:
-    n = of.n
-    return math.sqrt(of.spread() / (n * n * (n - 1) * of.one_squared))
-
-
-def _cv(of: Summary) -> float:
-    return 100 * _std(of) / _mean(of)
-
-
-Statistic = Callable[[Summary], Number | None]
-
-STATISTICS: Final[dict[str, Statistic]] = {
-    "nOut": attrgetter("n"),
-    "nmissOut": attrgetter("missing"),
-    "minOut": attrgetter("least"),
-    "maxOut": attrgetter("greatest"),
-    "sumOut": _sum,
-    "meanOut": _mean,
-    "stdOut": _std,
-    "varOut": _var,
-    "cssOut": _css,
-    "ussOut": _uss,
-    "stderrOut": _stderr,
-    "cvOut": _cv,
-}
-"""By the name in the output map; each is rounded once, from exact sums (cvOut from rounded ones).
-
-Raises:
-    ArithmeticError or ValueError: the statistic does not exist.
-"""
-
-_SQUARES: Final = frozenset({"stdOut", "varOut", "cssOut", "ussOut", "stderrOut", "cvOut"})
-_ENDS: Final = frozenset({"minOut", "maxOut"})
+            return
+        self.n, self.missing, self.total, self.squares, self.cubes, self.fourths, *rest = state
+        scale, self.least, self.greatest, recent = rest
+        self._note_scale(scale)
+        self.recent.restore(recent)

@@ -21,6 +21,7 @@ _MODULES: Final = (
     "change_detection",
     "distribution_fitting",
     "lag_monitor",
+    "tutorial",
     "stft",
     "cepstrum",
     "sst",

@@ -1,21 +1,51 @@
-"""LagMonitor: the lag at which one field follows another."""
+"""LagMonitor: at which lags fields and a target are most alike."""
 
 from collections.abc import Mapping
 
-from espha.windows.calculate.contract import Algorithm, Parameter, Role, Settings, counts, numbers
+from espha.windows.calculate.contract import (
+    MAX_WINDOW,
+    Algorithm,
+    Parameter,
+    Result,
+    Role,
+    Settings,
+)
 
 
 def _check(settings: Settings, counts: Mapping[str, int]) -> str:
-    if int(settings["maxLag"]) >= int(settings["windowLength"]):
+    window, lags = int(settings["windowLength"]), (int(settings["minLag"]), int(settings["maxLag"]))
+    if lags[0] > lags[1]:
+        return "minLag is greater than maxLag"
+    if max(abs(lag) for lag in lags) >= window:
         return "maxLag must be less than windowLength"
+    if int(settings["overlap"]) >= window:
+        return "overlap must be less than windowLength"
     return ""
 
 
 ALGORITHM = Algorithm(
     name="LagMonitor",
-    code="pairs:LagMonitor",
-    inputs={"x": Role(), "y": Role()},
-    parameters={"windowLength": Parameter(100, 1), "maxLag": Parameter(10, 0, 1000)},
-    results={**counts("lagOut"), **numbers("corOut")},
+    code="lag_monitor:LagMonitor",
+    inputs={
+        "input": Role(many=True, note="the fields"),
+        "target": Role(note="the field that they are compared with"),
+        "timeId": Role("any", needed=False, note="the time of an event"),
+    },
+    parameters={
+        "windowLength": Parameter(100, 2, note="how many events are looked at together"),
+        "overlap": Parameter(0, note="how many of them the next window begins with"),
+        "minLag": Parameter(0, -MAX_WINDOW, note="smallest lag"),
+        "maxLag": Parameter(10, -MAX_WINDOW, note="greatest lag"),
+    },
+    results={
+        "absCCFOut": Result(many=True, note="greatest size of a cross-correlation"),
+        "absLagOut": Result("count", many=True, note="its lag"),
+        "maxCCFOut": Result(many=True, note="greatest cross-correlation"),
+        "maxLagOut": Result("count", many=True, note="its lag"),
+        "minCCFOut": Result(many=True, note="least cross-correlation"),
+        "minLagOut": Result("count", many=True, note="its lag"),
+        "numComputedLagsOut": Result("count", many=True, note="how many lags were looked at"),
+        "timeIdOut": Result("any", repeats="timeId", note="the time of the newest event"),
+    },
     check=_check,
 )

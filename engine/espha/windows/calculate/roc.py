@@ -1,120 +1,13 @@
-"""Calculate algorithms that count: Histogram and ROC."""
+"""The algorithm ROC: how well a probability foretells an event."""
 
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from espha.windows.shared.exact import Number, ratio
+from espha.windows.shared.exact import Number
 
 Rows = Sequence[Sequence[Number | None]]
-
-_FINEST: Final = -30
-"""The narrowest bins are 2**-30 wide."""
-
-
-def bin_of(value: Number, power: int) -> int:
-    """Return floor(value / 2**power)."""
-    numerator, places = ratio(value)
-    shift = places + power
-    return numerator >> shift if shift >= 0 else numerator << -shift
-
-
-class Bins:
-    """At most `most` bins of equal width, a power of two, with limits at multiples of it.
-
-    They are as narrow as the values allow. Two bins become one without knowing their values, so
-    the counts over all events are those that the events together would give.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.power = _FINEST
-        self.counts: dict[int, int] = {}
-
-    def add(self, value: Number) -> None:
-        """Count a value."""
-        place = bin_of(value, self.power)
-        self.counts[place] = self.counts.get(place, 0) + 1
-        low, high = min(self.counts), max(self.counts)
-        wider = 0
-        while (high >> wider) - (low >> wider) >= self._most:
-            wider += 1
-        if wider:
-            self._widen(wider)
-
-    def _widen(self, powers: int) -> None:
-        counts: dict[int, int] = {}
-        for place, count in self.counts.items():
-            counts[place >> powers] = counts.get(place >> powers, 0) + count
-        self.counts = counts
-        self.power += powers
-
-
-class Histogram:
-    """How many values there are in each bin."""
-
-    def __init__(self, settings: Mapping[str, Any], wanted: Sequence[str]) -> None:
-        self._length: int = settings["windowLength"]
-        self._most: int = settings["nBins"]
-        self._interval: int = settings["reportInterval"]
-        self._wanted = wanted
-        self._window: deque[Number | None] = deque(maxlen=self._length or None)
-        self._bins = Bins(self._most)
-        self._seen = 0
-
-    def observe(self, values: tuple[Any, ...]) -> Rows:
-        """Take one value; return a row for each bin, each `reportInterval` events."""
-        (value,) = values
-        self._seen += 1
-        if self._length:
-            self._window.append(value)
-        elif value is not None:
-            self._bins.add(value)
-        return [] if self._seen % self._interval else self._rows()
-
-    def _rows(self) -> Rows:
-        bins = self._bins
-        if self._length:
-            bins = Bins(self._most)
-            for value in self._window:
-                if value is not None:
-                    bins.add(value)
-        first = min(bins.counts, default=None)
-        return [self._row(bins, first, number) for number in range(self._most)]
-
-    def _row(self, bins: Bins, first: int | None, number: int) -> list[Number | None]:
-        """Return a bin; all but its number and height is null while there is no value."""
-        results: dict[str, Number | None] = {"binIdOut": number, "binHeightOut": 0}
-        if first is not None:
-            place = first + number
-            results = {
-                "binIdOut": number,
-                "binHeightOut": bins.counts.get(place, 0),
-                "binLowerOut": _times_power(place, bins.power),
-                "binUpperOut": _times_power(place + 1, bins.power),
-                "binCenterOut": _times_power(2 * place + 1, bins.power - 1),
-                "binWidthOut": _times_power(1, bins.power),
-            }
-        return [results.get(name) for name in self._wanted]
-
-    def state(self) -> Any:
-        """Return how many events there were, and the window or the counts."""
-        counts = tuple(sorted(self._bins.counts.items()))
-        return (self._seen, tuple(self._window), self._bins.power, counts)
-
-    def restore(self, state: Any) -> None:
-        """Take over a histogram."""
-        self._seen, window, self._bins.power, counts = state
-        self._window = deque(window, maxlen=self._length or None)
-        self._bins.counts = dict(counts)
-
-
-def _times_power(number: int, power: int) -> float | None:
-    try:
-        return number / (1 << -power) if power < 0 else float(number << power)
-    except OverflowError:
-        return None
 
 
 class Roc:
@@ -126,7 +19,7 @@ class Roc:
         self._interval: int = settings["reportInterval"]
         self._wanted = wanted
         steps = max(1, round(1 / settings["cutStep"]))
-        self._cutoffs = [number / steps for number in range(steps + 1)]
+        self._cutoffs = [number / steps for number in range(steps)]
         self._window: deque[tuple[int, int] | None] = deque()
         # Events and other responses, by the highest cutoff that their probability reaches.
         self._counts = [[0] * len(self._cutoffs), [0] * len(self._cutoffs)]
