@@ -300,8 +300,8 @@ def calculate(
         (xml(IN + calculate(input_="s"), EDGE), "input: 's' is string; Summary takes numbers"),
         (xml(IN + calculate(outputs=""), EDGE), "needs at least one result"),
         (
-            xml(IN + calculate(outputs='<property name="modeOut">total</property>'), EDGE),
-            "Summary: 'modeOut' is not one of",
+            xml(IN + calculate(outputs='<property name="sizeOut">total</property>'), EDGE),
+            "Summary: 'sizeOut' is not one of",
         ),
         (
             xml(IN + calculate(outputs='<property name="sumOut">y</property>'), EDGE),
