@@ -26,6 +26,7 @@ INPUTS = {
     "SST": {"inputs": "x,y"},
     "Tokenization": {"docId": "id", "doc": "s"},
     "TFIDF": {"docId": "g", "token": "s"},
+    "TextVectorization": {"docId": "g", "token": "s"},
 }
 """What is looked at in tests, by algorithm."""
 TYPES = {"count": "int64", "number": "double", "any": "string", "text": "string", "blob": "blob"}
@@ -33,7 +34,11 @@ TYPES = {"count": "int64", "number": "double", "any": "string", "text": "string"
 
 def block(tag: str, values: dict[str, Any]) -> str:
     """Return a map of a calculate window."""
-    texts = "".join(f'<property name="{name}">{value}</property>' for name, value in values.items())
+    inline = {"wordVec": ' inline="true"'}
+    texts = "".join(
+        f'<property name="{name}"{inline.get(name, "")}>{value}</property>'
+        for name, value in values.items()
+    )
     return f"<{tag}><properties>{texts}</properties></{tag}>"
 
 

@@ -12,6 +12,12 @@ from espha.model.xml import IGNORED, text_of
 MAX_FILE: Final = 400_000
 """Bytes of one file; the text of a script is bounded further."""
 
+LISTS: Final = frozenset({"wordVec", "startList", "stopList"})
+"""Properties of algorithms that name a file."""
+
+INLINE: Final = "inline"
+"""Attribute of a property with the text of a file in the place of its name."""
+
 UNREAD: Final = "unread"
 """Attribute of a `<code>` whose file is not at hand; possible only while a model is checked."""
 
@@ -25,10 +31,11 @@ def home(tokens: Mapping[str, str] | None) -> Path | None:
 def put_in_files(
     project: etree._Element, folder: Path | None, findings: Findings, *, checking: bool = False
 ) -> None:
-    """Replace what names a file with a script by the text of the file, in place.
+    """Replace what names a file by the text of the file, in place.
 
     `<code-file>a.lua</code-file>` becomes `<code>` with its text; `<plugin code="a.lua">` gets such
-    a `<code>`, and keeps its attribute, whose ending says the language.
+    a `<code>`, and keeps its attribute, whose ending says the language. A `<property>` of an
+    algorithm that names a list of words gets the list, and the attribute `inline`.
 
     Args:
         project: the element; its tokens have been replaced.
@@ -36,11 +43,11 @@ def put_in_files(
         findings: where problems go.
         checking: the model is not going to run: a file that is not there is a warning.
     """
-    for element in list(project.iter("code-file", "plugin")):
+    for element in list(project.iter("code-file", "plugin", "property")):
         if any(parent.tag in IGNORED for parent in element.iterancestors()):
             continue
-        path = text_of(element) if element.tag == "code-file" else element.get("code", "").strip()
-        if not path or element.find("code") is not None:
+        path = _path(element)
+        if not path:
             continue
         try:
             text, unread = _text(path, folder), False
@@ -51,7 +58,23 @@ def put_in_files(
         _put(element, text, unread)
 
 
+def _path(element: etree._Element) -> str:
+    """Return the path of the file that an element names; empty: it names none."""
+    if element.tag == "code-file":
+        return text_of(element)
+    if element.tag == "plugin":
+        return "" if element.find("code") is not None else element.get("code", "").strip()
+    of_algorithm = element.xpath("boolean(ancestor::parameters)")
+    is_list = of_algorithm and element.get("name") in LISTS and INLINE not in element.attrib
+    return text_of(element) if is_list else ""
+
+
 def _put(element: etree._Element, text: str, unread: bool) -> None:
+    if element.tag == "property":
+        if not unread:
+            element.text = text
+            element.set(INLINE, "true")
+        return
     if element.tag == "code-file":
         element.tag = "code"
         code = element
@@ -63,6 +86,9 @@ def _put(element: etree._Element, text: str, unread: bool) -> None:
         code.set(UNREAD, "true")
 
 
+_HERE: Final = f'into the <property {INLINE}="true">'
+
+
 def _text(path: str, folder: Path | None) -> str:
     """Read a file.
 
@@ -71,7 +97,7 @@ def _text(path: str, folder: Path | None) -> str:
         ValueError: it cannot be part of a model; the text says why.
     """
     if folder is None:
-        raise ValueError("only the model itself is here; put the script into <code>")
+        raise ValueError(f"only the model itself is here; put the text into <code>, or {_HERE}")
     file = folder / path
     if not file.is_file():
         raise ValueError(f"there is no such file below {folder}")
@@ -80,9 +106,14 @@ def _text(path: str, folder: Path | None) -> str:
     if len(content) > MAX_FILE:
         raise ValueError(f"it has more than {MAX_FILE} bytes")
     try:
-        return content.decode()
+        text = content.decode()
     except UnicodeDecodeError:
         raise ValueError("it is not text in UTF-8") from None
+    try:
+        etree.Element("text").text = text
+    except ValueError:
+        raise ValueError("it has control characters, which XML cannot have") from None
+    return text
 
 
 def _reason(error: OSError | ValueError) -> str:

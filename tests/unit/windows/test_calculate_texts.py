@@ -1,13 +1,19 @@
-"""Tokenization and TFIDF."""
+"""Tokenization, TFIDF and TextVectorization."""
 
 import math
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from espha.model import ModelError
+from espha.reader import read_project
+from espha.windows.calculate.vectors import TextVectorization
 from espha.windows.calculate.words import TfIdf, Tokenization
-from support.calculate import Run
+from support.calculate import Run, block
+from support.models import source, xml
 
 ALL = ["docIdOut", "tokenIdOut", "wordOut", "startPosOut", "endPosOut"]
 
@@ -72,3 +78,85 @@ def test_no_token_has_no_weight_but_can_begin_a_document() -> None:
     run = TfIdf({}, ["tfOut", "idfOut"])
     assert run.observe((1, 1, None)) == ([None, None],)
     assert run.observe((2, 1, "a")) == ([1, math.log(2)],)
+
+
+VECTORS = "abc,1,2,3\r\nabcd,5,6,7,8\nefg,10.0,x,12.5\nA,4\na,9\n\n ,7"
+
+
+def vectors(whole: int = 0, **changes: str) -> TextVectorization:
+    lists = {"startList": "", "stopList": "", "wordVecDelimiter": "COMMA"}
+    return TextVectorization(
+        {"wordVec": VECTORS, "outputDocVec": whole, **lists, **changes}, ["vectorOut"]
+    )
+
+
+def vector(run: TextVectorization, word: str | None, document: int = 1) -> Any:
+    ((found,),) = run.observe((document, word))
+    return found
+
+
+def test_a_word_has_the_vector_of_its_line_whatever_its_capitals() -> None:
+    run = vectors()
+    assert vector(run, "abcd") == (5.0, 6.0, 7.0, 8.0)
+    assert vector(run, "AbC") == (1.0, 2.0, 3.0)
+    assert vector(run, "efg") == (10.0, None, 12.5)
+    assert (vector(run, "a"), vector(run, "A")) == ((9.0,), (4.0,))  # as written comes first
+    assert vector(run, "unknown") is vector(run, None) is vector(run, "") is None
+
+
+@pytest.mark.parametrize(("delimiter", "sign"), [("TAB", "\t"), ("SPACE", "  ")])
+def test_other_delimiters(delimiter: str, sign: str) -> None:
+    text = f"a b{sign}1{sign}2" if delimiter == "TAB" else f"b{sign}1{sign}2"
+    run = vectors(wordVec=text, wordVecDelimiter=delimiter)
+    assert vector(run, "a b" if delimiter == "TAB" else "b") == (1.0, 2.0)
+
+
+def test_lists_say_which_words_count() -> None:
+    assert vector(vectors(stopList="x\nABC"), "abc") is None
+    some = vectors(startList="abc\n")
+    assert (vector(some, "ABC"), vector(some, "abcd")) == ((1.0, 2.0, 3.0), None)
+
+
+def test_a_document_is_the_mean_of_its_words_so_far() -> None:
+    run = vectors(whole=1)
+    assert vector(run, "abc") == (1.0, 2.0, 3.0)
+    assert vector(run, "unknown") == (1.0, 2.0, 3.0)
+    assert vector(run, "efg") == (5.5, 2.0, 7.75)
+    assert vector(run, "unknown", document=2) == ()
+    assert vector(run, "abcd", document=2) == (5.0, 6.0, 7.0, 8.0)
+
+
+WINDOW = (
+    '<window-calculate name="out" algorithm="TextVectorization">'
+    "<schema-string>id*:int64,v:array(dbl)</schema-string>"
+    + block("parameters", {"wordVecDelimiter": "COMMA"}).replace(
+        "<properties>", '<properties><property name="wordVec">@ESP_PROJECT_HOME@/vec.csv</property>'
+    )
+    + block("input-map", {"token": "s"})
+    + block("output-map", {"vectorOut": "v"})
+    + "</window-calculate>"
+)
+MODEL = xml(source("id*:int64,s:string") + WINDOW, '<edge source="in" target="out"/>')
+
+
+def test_the_file_becomes_part_of_the_model(tmp_path: Path) -> None:
+    (tmp_path / "vec.csv").write_text("a,1,2\n<b>,3")
+    project = read_project(MODEL, tokens={"ESP_PROJECT_HOME": str(tmp_path)})
+    settings = dict(project.windows["q/out"].settings)  # type: ignore[attr-defined]
+    assert settings["wordVec"] == "a,1,2\n<b>,3"
+
+
+def test_a_file_that_cannot_be_in_a_model_is_refused(tmp_path: Path) -> None:
+    tokens = {"ESP_PROJECT_HOME": str(tmp_path)}
+    with pytest.raises(ModelError, match="there is no such file"):
+        read_project(MODEL, tokens=tokens)
+    assert (
+        "there is no such file"
+        in read_project(MODEL, tokens=tokens, checking=True).warnings[0].reason
+    )
+    (tmp_path / "vec.csv").write_bytes(b"a,\x001")
+    with pytest.raises(ModelError, match="control characters"):
+        read_project(MODEL, tokens=tokens)
+    (tmp_path / "vec.csv").write_bytes(b"a" * 400_001)
+    with pytest.raises(ModelError, match="more than 400000 bytes"):
+        read_project(MODEL, tokens=tokens)

@@ -27,6 +27,7 @@ _MODULES: Final = (
     "sst",
     "tokenization",
     "tfidf",
+    "text_vectorization",
 )
 """In the order of the reference."""
 
