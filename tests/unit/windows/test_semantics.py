@@ -110,9 +110,9 @@ def test_keys_are_numbered_from_zero_and_refusals_take_no_number() -> None:
         alone(attributes='insert-only="true" autogen-key="true"', index="pi_EMPTY"),
         [
             ("I -,5", "I 0,5"),
-            ("I 7,5", "! key field id is numbered by the engine; leave it empty"),
+            ("I 7,5", "I 1,5"),
             ("U -,5", "! opcode U for a window that takes inserts only"),
-            ("I -,6", "I 1,6"),
+            ("I -,6", "I 2,6"),
         ],
     )
 

@@ -71,9 +71,6 @@ class Intake:
 
     def _numbered(self, values: list[Value]) -> list[Value]:
         place, number = self._keys[0], self._next
-        if values[place] is not None:
-            name = self._fields[place].name
-            raise BadRecord(f"key field {name} is numbered by the engine; leave it empty")
         values[place] = str(number) if self._text_key else number
         self._next = number + 1
         return values
