@@ -19,7 +19,7 @@ IMAGES = ROOT / "images"
 SERVERS = ("kafka", "zookeeper")
 APPLICATIONS = {"engine": ["engine/espha"], "operator": ["engine/espha", "operator/espha_operator"]}
 # Numerics run models; the operator only reads them, and they would double its image.
-LEFT_OUT = {"engine": [], "operator": ["numpy", "scipy"]}
+LEFT_OUT = {"engine": [], "operator": ["numpy", "pillow", "scipy"]}
 NAMES = (*APPLICATIONS, *SERVERS)
 PYTHON = "3.11"  # Debian 12's, in the images; the host may have a newer one
 GLIBC = "manylinux_2_28"

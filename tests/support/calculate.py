@@ -8,7 +8,7 @@ from espha.model.events import Event
 from espha.windows.calculate.declared import ALGORITHMS
 from support.models import SUB, behind
 
-IN = "id*:int64,x:double,y:double,s:string,g:string"
+IN = "id*:int64,x:double,y:double,s:string,g:string,b:blob"
 INPUTS = {
     "Summary": {"input": "x"},
     "Correlation": {"x": "x", "y": "y"},
@@ -27,6 +27,7 @@ INPUTS = {
     "Tokenization": {"docId": "id", "doc": "s"},
     "TFIDF": {"docId": "g", "token": "s"},
     "TextVectorization": {"docId": "g", "token": "s"},
+    "ImageProcessing": {"imageInput": "b"},
 }
 """What is looked at in tests, by algorithm."""
 TYPES = {"count": "int64", "number": "double", "any": "string", "text": "string", "blob": "blob"}
@@ -83,10 +84,12 @@ class Run:
         self.names = [field.name for field in self.project.windows["q/out"].fields]
         self.next = 0
 
-    def rows(self, x: Any = None, y: Any = None, s: Any = None, g: Any = None) -> list[Any]:
+    def rows(
+        self, x: Any = None, y: Any = None, s: Any = None, g: Any = None, b: Any = None
+    ) -> list[Any]:
         """Publish one event; return a dictionary for each row, without the event's key."""
         self.next += 1
-        outputs = self.kernel.publish("q/in", Event("I", "N", (self.next, x, y, s, g)), 0)
+        outputs = self.kernel.publish("q/in", Event("I", "N", (self.next, x, y, s, g, b)), 0)
         assert self.kernel.take_refusals() == []
         return [
             {k: v for k, v in zip(self.names, event.values, strict=True) if k != "id"}

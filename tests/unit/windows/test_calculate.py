@@ -300,6 +300,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "SST": [{"maxPrincipal": 2, "meanForgetFactor": 0.9, "covForgetFactor": 0.5}],
     "Tokenization": [{}],
     "TFIDF": [{}],
+    "ImageProcessing": [{"function": "flip"}],
     "TextVectorization": [{"outputDocVec": 1, "wordVec": "1,2,0.1\n0,7"}],
 }
 CASES = [(name, options) for name, each in SETTINGS.items() for options in each]

@@ -28,6 +28,7 @@ _MODULES: Final = (
     "tokenization",
     "tfidf",
     "text_vectorization",
+    "image_processing",
 )
 """In the order of the reference."""
 
