@@ -8,7 +8,8 @@ from espha.model.events import Event
 from espha.windows.calculate.declared import ALGORITHMS
 from support.models import SUB, behind
 
-IN = "id*:int64,x:double,y:double,s:string,g:string,b:blob"
+IN = "id*:int64,x:double,y:double,s:string,g:string"
+BLOB = ",b:blob"
 INPUTS = {
     "Summary": {"input": "x"},
     "Correlation": {"x": "x", "y": "y"},
@@ -72,7 +73,8 @@ def project(
         + block("output-map", outputs)
         + f"{SUB}</window-calculate>"
     )
-    return behind(IN, window, index=index)
+    takes_blobs = any(role.kind == "blob" for role in ALGORITHMS[algorithm].inputs.values())
+    return behind(IN + BLOB if takes_blobs else IN, window, index=index)
 
 
 class Run:
@@ -89,7 +91,8 @@ class Run:
     ) -> list[Any]:
         """Publish one event; return a dictionary for each row, without the event's key."""
         self.next += 1
-        outputs = self.kernel.publish("q/in", Event("I", "N", (self.next, x, y, s, g, b)), 0)
+        values = (self.next, x, y, s, g, b)[: len(self.project.windows["q/in"].fields)]
+        outputs = self.kernel.publish("q/in", Event("I", "N", values), 0)
         assert self.kernel.take_refusals() == []
         return [
             {k: v for k, v in zip(self.names, event.values, strict=True) if k != "id"}
