@@ -9,6 +9,7 @@ from espha.kernel import Kernel
 from espha.model import ModelError, Project
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.windows.calculate import declared
 from espha.windows.calculate.maps import Slot, slots_of
 from support.models import SUB, source, xml
 
@@ -201,3 +202,20 @@ def test_several_edges_bring_data() -> None:
     kernel.publish("q/in", Event("I", "N", (1, 2.0, 0, None, None)), 0)
     ((_, event),) = kernel.publish("q/more", Event("I", "N", (3.0, 2)), 0)
     assert event.values == (2, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Nothing", "algorithm 'Nothing' is not one of: Summary, Correlation"),
+        ("KMEANS", "algorithm 'KMEANS': its models come from train windows"),
+        ("AudioFeatureComputation", "audio is not supported"),
+    ],
+)
+def test_what_there_is_not_is_said(name: str, reason: str) -> None:
+    assert reason in declared.missing(name)
+    assert declared.find(name) is None
+
+
+def test_names_of_algorithms_have_no_case_and_some_have_two() -> None:
+    assert declared.find(" stft ") is declared.find("ShortTimeFourierTransform")

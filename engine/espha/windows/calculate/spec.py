@@ -6,7 +6,7 @@ from typing import Literal
 from espha.model.project import Field, Window
 from espha.model.schema import read_schema
 from espha.windows.calculate.contract import Algorithm, Setting
-from espha.windows.calculate.declared import ALGORITHMS, find
+from espha.windows.calculate.declared import find, missing
 from espha.windows.calculate.maps import Input, Output
 from espha.windows.calculate.reading import MapsReader
 from espha.windows.shared.mas_spec import read_mapped
@@ -42,7 +42,7 @@ def _read(reading: Reading) -> Window | None:
         return read_mapped(reading)
     algorithm = find(name)
     if algorithm is None:
-        reading.refuse(f"algorithm {name!r} is not one of: {', '.join(ALGORITHMS)}")
+        reading.refuse(missing(name))
         return None
     data = next((feed for feed in reading.feeds if feed.role == "data"), None)
     if data is None:

@@ -52,3 +52,23 @@ _BY_SPELLING: Final[Mapping[str, Algorithm]] = {
 def find(name: str) -> Algorithm | None:
     """Return the algorithm that a model calls `name`; None: there is none."""
     return _BY_SPELLING.get(name.strip().lower())
+
+
+_TRAINED: Final = "its models come from train windows, which are not supported"
+_UNSUPPORTED: Final[Mapping[str, str]] = {
+    "audiofeaturecomputation": "audio is not supported",
+    "transcription": "audio is not supported",
+    "videoencoding": "video is not supported",
+    "digitalfilter": "its filters are analytic stores, which are not supported",
+    **dict.fromkeys(("kmeans", "dbscan", "tsne", "svm", "recommender"), _TRAINED),
+    **dict.fromkeys(("linearregression", "logisticregression"), _TRAINED),
+}
+"""Algorithms of SAS ESP that there are not, and why; by their names in small letters."""
+
+
+def missing(name: str) -> str:
+    """Say why there is no algorithm that a model calls `name`."""
+    reason = _UNSUPPORTED.get(name.strip().lower())
+    if reason:
+        return f"algorithm {name!r}: {reason}"
+    return f"algorithm {name!r} is not one of: {', '.join(ALGORITHMS)}"
