@@ -204,10 +204,10 @@ def formatter(type_: str, date_format: str = "", precision: int = 6) -> Formatte
         type_: name of the ESP type.
         date_format: how `date` and `stamp` are written (strftime, UTC); empty: as whole numbers.
             A stamp's seconds have their six decimals.
-        precision: decimals of doubles, also within arrays.
+        precision: decimals of doubles, also within arrays; see `tiny`.
     """
     if type_ in DOUBLES:
-        return lambda value: "" if value is None else f"{value:.{precision}f}"
+        return _double_formatter(precision)
     if type_ in ARRAYS:
         element = formatter(ARRAYS[type_], "", precision)
         return lambda value: "" if value is None else f"[{';'.join(map(element, value))}]"
@@ -217,6 +217,25 @@ def formatter(type_: str, date_format: str = "", precision: int = 6) -> Formatte
         tick, style = _TICKS[type_], written(date_format, stamp=type_ == "stamp")
         return lambda value: "" if value is None else _time_text(value, tick, style)
     return lambda value: "" if value is None else str(value)
+
+
+def tiny(precision: int) -> float:
+    """Return below what size a double is written with an exponent, `8.33163e-07`.
+
+    It would not show among so many decimals. Whoever wants fewer than five gets zero there.
+    """
+    return 10.0**-precision if precision > 4 else 0.0
+
+
+def _double_formatter(precision: int) -> Formatter:
+    least, plain, exponent = tiny(precision), f".{precision}f", f".{precision}g"
+
+    def write(value: Any) -> str:
+        if value is None:
+            return ""
+        return format(value, exponent if value and -least < value < least else plain)
+
+    return write
 
 
 def _time_text(value: int, tick: timedelta, date_format: str) -> str:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 from espha.model import Field, Window
 from espha.model.dates import plain, written
 from espha.model.literals import DATE, NUMBER, WHOLE
-from espha.model.types import ARRAYS, only_digits
+from espha.model.types import ARRAYS, only_digits, tiny
 from espha.records.layout import Layout, Style
 from espha.records.quotes import QUOTES_PATTERN
 from espha.records.text import left_out
@@ -178,7 +178,12 @@ def _text(cell: Column, field: Field, precision: int | None) -> Column:
         double = "dbl" in field.type or field.type in ("double", "money")
         if precision is None or not double:
             return value.cast("string")
-        return sf.format_string(f"%.{precision}f", value)
+        plain = sf.format_string(f"%.{precision}f", value)
+        if not tiny(precision):
+            return plain
+        digits = sf.format_string(f"%.{precision - 1}e", value)
+        small = (sf.abs(value) < tiny(precision)) & (value != 0)
+        return sf.when(small, sf.regexp_replace(digits, r"\.?0+e", "e")).otherwise(plain)
 
     if field.type == "blob":
         return sf.base64(cell)

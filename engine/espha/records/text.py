@@ -9,7 +9,7 @@ from typing import Any
 
 from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field, Window
-from espha.model.types import ARRAYS, DOUBLES, INTEGERS, checker, formatter, parser
+from espha.model.types import ARRAYS, DOUBLES, INTEGERS, checker, formatter, parser, tiny
 from espha.records.layout import CsvLayout, Layout, Style
 from espha.records.quotes import BLANKS, MAY_NEED_QUOTES, NEEDS_QUOTES
 from espha.windows.source.spec import SourceWindow
@@ -362,17 +362,27 @@ def _formatter(type_: str, date_format: str, precision: int | None) -> Callable[
 
 def _rounder(precision: int) -> Callable[[Any], str]:
     """Return what writes doubles with so many decimals, as Java: the shortest digits, half up."""
-    layout, scale = f".{precision}f", 10.0**precision
+    layout, scale, least = f".{precision}f", 10.0**precision, tiny(precision)
 
     def write(value: float | None) -> str:
         if value is None:
             return ""
+        if value and -least < value < least:
+            return _digits(value, precision)
         # Python rounds the exact value. That differs where it is long, or near a half.
         if -_LONG < value < _LONG and not 0.499 < abs(value) * scale % 1.0 < 0.501:
             return format(value, layout)
         return _half_up(value, precision)
 
     return write
+
+
+def _digits(value: float, count: int) -> str:
+    """Write a small double with so many digits and an exponent, without zeros at their end."""
+    with localcontext() as context:
+        context.prec, context.rounding = count, ROUND_HALF_UP
+        digits, exponent = f"{(+Decimal(repr(value))).normalize():e}".split("e-")
+    return f"{digits}e-{exponent:0>2}"
 
 
 def _half_up(value: float, precision: int) -> str:

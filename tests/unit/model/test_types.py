@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from espha.model.events import BadRecord, Event
 from espha.model.literals import MICROSECOND
 from espha.model.project import Field
-from espha.model.types import INTEGERS, checker, format_text, parse_text
+from espha.model.types import INTEGERS, checker, format_text, formatter, parse_text
 from espha.records.text import decoder, format_event, line_formatter, parse_event, quoted, split
 
 FIELDS = (
@@ -165,6 +165,14 @@ def test_output_is_written_as_esp_writes_it() -> None:
     assert format_event(Event("I", "N", (1, 2.5, None)), fields) == "I,N, 1,2.500000,"
     assert format_event(Event("D", "R", (1, None, 'a,"b')), fields) == 'D,R, 1,,"a,""b"'
     assert format_text("double", 1 / 3) == "0.333333"
+    assert format_text("double", 8.331627647204558e-07) == "8.33163e-07"
+    assert format_text("double", -1.1451e-07) == "-1.1451e-07"
+    assert [format_text("double", x) for x in (1e-6, 0.0, 1e-300)] == [
+        "0.000001",
+        "0.000000",
+        "1e-300",
+    ]
+    assert formatter("double", "", 4)(8e-7) == "0.0000"
     assert format_text("array(dbl)", (1.5, None, 2.0)) == "[1.500000;;2.000000]"
     assert format_text("array(i32)", ()) == "[]"
     assert format_text("blob", b"\x00\xff") == "AP8="
