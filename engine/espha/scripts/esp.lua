@@ -78,9 +78,13 @@ end
 local function json_object(json, at, deep)
   local object = {}
   local function member(place, below)
-    if byte(json, place) ~= 34 then bad_json(place) end
     local key
-    key, place = json_text(json, place + 1)
+    if byte(json, place) == 34 then key, place = json_text(json, place + 1)
+    else
+      -- Names without quotes are no JSON, and people write them.
+      key = match(json, "^[%a_$][%w_$.-]*", place) or bad_json(place)
+      place = place + #key
+    end
     place = blank(json, place)
     if byte(json, place) ~= 58 then bad_json(place) end
     object[key], place = json_value(json, blank(json, place + 1), below)

@@ -94,6 +94,11 @@ def test_json_goes_in_and_out_as_it_is(value: object, spaces: bool) -> None:
     )
 
 
+def test_names_in_json_need_no_quotes() -> None:
+    code = "esp_toJson(esp_parseJson('[ { device_id:10, a.b-c: {$x:1.54} } ]'))"
+    assert x_of(code) == b'[{"a.b-c":{"$x":1.54},"device_id":10}]'
+
+
 def test_whole_numbers_stay_whole_in_json() -> None:
     assert x_of("math.type(esp_parseJson('[1, 1.0]')[1])") == b"integer"
     assert x_of("math.type(esp_parseJson('[1, 1.0]')[2])") == b"float"
