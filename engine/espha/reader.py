@@ -150,6 +150,7 @@ class _Reader:
             windows={path: windows[path] for path in self._elements},
             edges=tuple(self._wiring.edges),
             groups=groups,
+            snippets=self._library.snippets,
             warnings=tuple(self._findings.warnings),
         )
 

@@ -13,5 +13,6 @@ that follow it; the others process it.
 
 from espha.kernel.flow import Outputs
 from espha.kernel.kernel import Handled, Kernel, State
+from espha.kernel.sharing import kernel_of
 
-__all__ = ["Handled", "Kernel", "Outputs", "State"]
+__all__ = ["Handled", "Kernel", "Outputs", "State", "kernel_of"]

@@ -1,5 +1,7 @@
 """Files beside a model that are part of it: they are put into its XML, so it stays one text."""
 
+import base64
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,11 @@ LISTS: Final = frozenset({"wordVec", "startList", "stopList"})
 INLINE: Final = "inline"
 """Attribute of a property with the text of a file in the place of its name."""
 
+FILES: Final = "script-files"
+"""Element of a project that holds the files that its scripts open."""
+
+_OPENED: Final = re.compile(r"""\b(?:open|lines)\s*\(\s*["']([^"'\n]+)["']""")
+
 UNREAD: Final = "unread"
 """Attribute of a `<code>` whose file is not at hand; possible only while a model is checked."""
 
@@ -35,7 +42,8 @@ def put_in_files(
 
     `<code-file>a.lua</code-file>` becomes `<code>` with its text; `<plugin code="a.lua">` gets such
     a `<code>`, and keeps its attribute, whose ending says the language. A `<property>` of an
-    algorithm that names a list of words gets the list, and the attribute `inline`.
+    algorithm that names a list of words gets the list, and the attribute `inline`. Files that
+    scripts open by a constant name are added to the project.
 
     Args:
         project: the element; its tokens have been replaced.
@@ -43,6 +51,14 @@ def put_in_files(
         findings: where problems go.
         checking: the model is not going to run: a file that is not there is a warning.
     """
+    _put_in_named(project, folder, findings, checking)
+    if folder is not None:
+        _put_in_opened(project, folder)
+
+
+def _put_in_named(
+    project: etree._Element, folder: Path | None, findings: Findings, checking: bool
+) -> None:
     for element in list(project.iter("code-file", "plugin", "property")):
         if any(parent.tag in IGNORED for parent in element.iterancestors()):
             continue
@@ -67,6 +83,26 @@ def _path(element: etree._Element) -> str:
     of_algorithm = element.xpath("boolean(ancestor::parameters)")
     is_list = of_algorithm and element.get("name") in LISTS and INLINE not in element.attrib
     return text_of(element) if is_list else ""
+
+
+def _put_in_opened(project: etree._Element, folder: Path) -> None:
+    """Add the files that scripts open by their names, as far as they are there."""
+    names = {
+        name
+        for element in project.iter("code")
+        if not any(parent.tag in IGNORED for parent in element.iterancestors())
+        for name in _OPENED.findall(text_of(element))
+    }
+    block = etree.SubElement(project, FILES)
+    for name in sorted(names):
+        try:
+            content = _bytes(name, folder)
+        except (OSError, ValueError):
+            continue
+        entry = etree.SubElement(block, "file", {"name": name})
+        entry.text = base64.b64encode(content).decode()
+    if not len(block):
+        project.remove(block)
 
 
 def _put(element: etree._Element, text: str, unread: bool) -> None:
@@ -98,15 +134,8 @@ def _text(path: str, folder: Path | None) -> str:
     """
     if folder is None:
         raise ValueError(f"only the model itself is here; put the text into <code>, or {_HERE}")
-    file = folder / path
-    if not file.is_file():
-        raise ValueError(f"there is no such file below {folder}")
-    with file.open("rb") as stream:
-        content = stream.read(MAX_FILE + 1)
-    if len(content) > MAX_FILE:
-        raise ValueError(f"it has more than {MAX_FILE} bytes")
     try:
-        text = content.decode()
+        text = _bytes(path, folder).decode()
     except UnicodeDecodeError:
         raise ValueError("it is not text in UTF-8") from None
     try:
@@ -114,6 +143,18 @@ def _text(path: str, folder: Path | None) -> str:
     except ValueError:
         raise ValueError("it has control characters, which XML cannot have") from None
     return text
+
+
+def _bytes(path: str, folder: Path) -> bytes:
+    """Read a file; see `_text`."""
+    file = folder / path
+    if not file.is_file():
+        raise ValueError(f"there is no such file below {folder}")
+    with file.open("rb") as stream:
+        content = stream.read(MAX_FILE + 1)
+    if len(content) > MAX_FILE:
+        raise ValueError(f"it has more than {MAX_FILE} bytes")
+    return content
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -152,6 +152,7 @@ class Project(Part):
         windows: by "query/window", in the order of the XML.
         edges: in the order of the XML, one source and one target each.
         groups: in which connectors start, in the order of the XML.
+        snippets: scripts that belong to no window, in the order of the XML.
         warnings: what the XML says and the engine does not use.
     """
 
@@ -159,6 +160,7 @@ class Project(Part):
     windows: dict[str, SerializeAsAny[Window]]
     edges: tuple[Edge, ...]
     groups: tuple[ConnectorGroup, ...] = ()
+    snippets: tuple[SerializeAsAny[Part], ...] = ()
     warnings: tuple[Problem, ...] = ()
 
     def edges_into(self, path: str) -> list[Edge]:

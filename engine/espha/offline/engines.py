@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from espha.kernel import Kernel
+from espha.kernel import kernel_of
 from espha.model import Project
 from espha.model.events import Event
 from espha.offline.arrivals import Arrival
@@ -55,7 +55,7 @@ class KernelEngine:
 
     def __init__(self, project: Project) -> None:
         self.shown: Collection[str] = tuple(project.windows)
-        self._kernel = Kernel(project, published=self.shown)
+        self._kernel = kernel_of(project, published=self.shown)
 
     def step(self, clock: int, arrivals: Sequence[Arrival]) -> Outcome:
         """See `Engine`."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from espha.kernel import Kernel
+from espha.kernel import Kernel, kernel_of
 from espha.model import Project
 from espha.model.events import BadRecord, Event
 from espha.pipeline.stream import END, LAST, OPEN, OPENED, PAD, PART, PUT, REFUSED, STATE, TAKE
@@ -173,7 +173,7 @@ class _Worker:
     def _open(self, row: int, order: dict[str, Any]) -> None:
         if order["expect"] is None:
             self._project = read_project(self._model.xml)
-            self._kernel = Kernel(self._project)
+            self._kernel = kernel_of(self._project)
         elif self._sequence != order["expect"]:
             self._closing = (row, {"held": self._sequence})
             return
@@ -233,7 +233,7 @@ class _Worker:
     def _put_state(self, row: int, sequence: int) -> None:
         body, self._parts = b"".join(self._parts), []
         project = read_project(self._model.xml)
-        kernel = Kernel(project)
+        kernel = kernel_of(project)
         try:
             kernel.restore(loads(body))
         except Exception as error:  # what is not a state of this model fails in any way

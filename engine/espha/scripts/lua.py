@@ -100,7 +100,7 @@ class LuaScript:
         make = self._runtime.compile(prelude)
         engine = make(MAX_INSTRUCTIONS, zlib.crc32(path), path, self._outside, *parts)
         self._engine = {
-            name: engine[name.encode()] for name in ("call", "invoke", "state", "restore")
+            name: engine[name.encode()] for name in ("call", "invoke", "start", "state", "restore")
         }
         engine[b"schema"](MAX_ROWS, *[name.encode() for name in self._outputs])
         for each in self._inputs:
@@ -176,6 +176,16 @@ class LuaScript:
             return result if isinstance(result, bool) else self._rows(flat)
         value = flat[0] if flat else None
         return [] if value is None else _text(value) if isinstance(value, bytes) else value
+
+    def begin(self, clock: int, token: int) -> None:
+        """Run the main part and `init`, if they have not run.
+
+        Raises:
+            ScriptError: they failed.
+        """
+        okay, reason = _two(self._guarded(self._engine["start"], clock, token))
+        if not okay:
+            raise ScriptError(_text(reason))
 
     def invoke(self, function: str, arguments: bytes, clock: int, token: int) -> bytes:
         """Call any function of the script with packed arguments; return its packed results.

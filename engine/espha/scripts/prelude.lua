@@ -483,6 +483,8 @@ local function at_moment(now, number)
   return okay
 end
 
+function engine.start(now, number) return at_moment(now, number), broken end
+
 function engine.call(name, now, number, port, opcode, flags, ...)
   if not at_moment(now, number) then return false, broken end
   local context = { window = window, opcode = opcode, flags = flags }

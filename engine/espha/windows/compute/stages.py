@@ -7,9 +7,11 @@ from espha.languages.eel import Language, converter
 from espha.languages.eel.value_types import same
 from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field
+from espha.scripts.world import World
 from espha.windows.compute.spec import ComputeWindow
 from espha.windows.shared.script import ScriptProjection
 from espha.windows.shared.stage import Moment, Stage, Unit, places
+from espha.windows.shared.world import Sharing
 
 Row = tuple[Value, ...]
 
@@ -122,6 +124,11 @@ class Compute:
 
     def _key_of(self, values: Row) -> Row:
         return tuple([None if place is None else values[place] for place in self._key])
+
+    def share(self, world: World) -> None:
+        """Give a script its world."""
+        if isinstance(self._projection, Sharing):
+            self._projection.share(world)
 
     def state(self) -> Any:
         """Return what the projection remembers."""

@@ -6,9 +6,11 @@ from typing import Any, Protocol
 from espha.languages.eel import Language
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
+from espha.scripts.world import World
 from espha.windows.filter.spec import FilterWindow
 from espha.windows.shared.script import ScriptPredicate
 from espha.windows.shared.stage import Moment, Stage, Unit
+from espha.windows.shared.world import Sharing
 
 
 class Predicate(Protocol):
@@ -95,6 +97,11 @@ class Filter:
         if event.opcode in {"D", "SD"} or not self._predicate.passes((event,), at)[0]:
             return event._replace(opcode="SD")
         return event._replace(opcode="P")
+
+    def share(self, world: World) -> None:
+        """Give a script its world."""
+        if isinstance(self._predicate, Sharing):
+            self._predicate.share(world)
 
     def state(self) -> Any:
         """Return what the predicate remembers."""

@@ -146,6 +146,11 @@ class RetainingIndex:
         """Let go of the rows whose time is over."""
         return self._let_go(self._policy.pass_time(at.clock * 1_000))
 
+    @property
+    def by_key(self) -> dict[Row, Row]:
+        """The rows."""
+        return self._rows.by_key
+
     def _let_go(self, keys: Sequence[Row]) -> list[Unit]:
         return [(Event("D", "R", self._rows.by_key.pop(key)),) for key in keys]
 

@@ -1,9 +1,10 @@
 """Lengths of time in attributes, such as `5 seconds`."""
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from espha.windows.shared.spec import Reading
+if TYPE_CHECKING:
+    from espha.windows.shared.spec import Reading
 
 MIN_INTERVAL: Final = 100
 """Shortest interval, in milliseconds: each one makes an event for each input."""
@@ -21,17 +22,29 @@ _UNITS: Final = {
 _INTERVAL = re.compile(r"([0-9]{1,12})\s*([A-Za-z]*)")
 
 
-def read_interval(reading: Reading, attribute: str) -> int | None:
+def interval_ms(text: str) -> int:
+    """Return a length of time such as `5 seconds` in milliseconds.
+
+    Raises:
+        ValueError: it is none, or too short or too long; the text says so.
+    """
+    match = _INTERVAL.fullmatch(text)
+    unit = _UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise ValueError(f"{text!r}; write a length of time, such as 5 seconds")
+    milliseconds = int(match[1]) * unit
+    if not MIN_INTERVAL <= milliseconds <= MAX_INTERVAL:
+        raise ValueError(f"{text!r}; use 100 milliseconds to 366 days")
+    return milliseconds
+
+
+def read_interval(reading: "Reading", attribute: str) -> int | None:
     """Read an attribute such as `5 seconds` as milliseconds; None when it is not there."""
     text = reading.element.get(attribute, "").strip()
     if not text:
         return None
-    match = _INTERVAL.fullmatch(text)
-    unit = _UNITS.get(match[2].lower()) if match else None
-    if match is None or unit is None:
-        reading.refuse(f"{attribute} is {text!r}; write a length of time, such as 5 seconds")
+    try:
+        return interval_ms(text)
+    except ValueError as error:
+        reading.refuse(f"{attribute} is {error}")
         return None
-    milliseconds = int(match[1]) * unit
-    if not MIN_INTERVAL <= milliseconds <= MAX_INTERVAL:
-        reading.refuse(f"{attribute} is {text!r}; use 100 milliseconds to 366 days")
-    return milliseconds

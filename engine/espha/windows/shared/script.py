@@ -16,11 +16,16 @@ from espha.scripts import Answer, Call, Input, Options, Row, Script, ScriptError
 from espha.scripts.common import OPCODE
 from espha.scripts.lua import LuaScript
 from espha.scripts.python import PythonScript
+from espha.scripts.world import World
 from espha.windows.shared.script_spec import Code, ScriptWindow
 from espha.windows.shared.stage import Moment, Stage, Unit, places
 
-_SPOKEN: Final = {"I": "insert", "U": "update", "P": "upsert", "D": "delete", "SD": "safedelete"}
-_OPCODES: Final = {**{word: code for code, word in _SPOKEN.items()}, **{c: c for c in _SPOKEN}}
+SPOKEN: Final = {"I": "insert", "U": "update", "P": "upsert", "D": "delete", "SD": "safedelete"}
+"""What scripts call opcodes."""
+_OPCODES: Final = {
+    **{word: code for code, word in SPOKEN.items()},
+    **{code.lower(): code for code in SPOKEN},
+}
 _LANGUAGES: Final[dict[str, Any]] = {"lua": LuaScript, "python": PythonScript}
 NO_PORT: Final = -1
 """The port of a call without an event."""
@@ -83,7 +88,12 @@ class ScriptHandle:
         given = [values[place] for place in self._places[at.port]]
         port = at.port
         function = self._functions[port]
-        return Call(given, _SPOKEN[opcode], flags, port, at.clock, at.token, function)
+        return Call(given, SPOKEN[opcode], flags, port, at.clock, at.token, function)
+
+    def share(self, world: World) -> None:
+        """Give the script its world."""
+        if isinstance(self._script, LuaScript):
+            self._script.world = world
 
     def beat(self, function: str, at: Moment) -> Answer:
         """Return what another function of the script made of no event.
@@ -112,6 +122,19 @@ class ScriptHandle:
             self._script.restore(state)
 
 
+def opcode_of(chosen: Any) -> str:
+    """Return the opcode that a script means.
+
+    Raises:
+        BadRecord: there is none.
+    """
+    word = chosen.decode(errors="replace") if isinstance(chosen, bytes) else str(chosen)
+    found = _OPCODES.get(word.lower())
+    if found is None:
+        raise BadRecord(f"{OPCODE} is {word[:60]!r}; use {', '.join(SPOKEN.values())}")
+    return found
+
+
 def _options(code: Code) -> Options:
     return Options(
         modules=dict(code.modules),
@@ -123,6 +146,7 @@ def _options(code: Code) -> Options:
         encoded=code.encoded,
         require=code.require,
         mas=code.mas,
+        files={file.name: file.content() for file in code.files},
     )
 
 
@@ -219,11 +243,11 @@ class Scripted:
             if not self._stateful:
                 return opcode
             return "SD" if opcode in {"D", "SD"} else "P"
-        word = chosen.decode(errors="replace") if isinstance(chosen, bytes) else str(chosen)
-        found = _OPCODES.get(word) or _OPCODES.get(word.lower())
-        if found is None:
-            raise BadRecord(f"{OPCODE} is {word[:60]!r}; use {', '.join(_SPOKEN.values())}")
-        return found
+        return opcode_of(chosen)
+
+    def share(self, world: World) -> None:
+        """Give the script its world."""
+        self._call.share(world)
 
     def state(self) -> Any:
         """Return the script's variables."""
@@ -303,6 +327,10 @@ class ScriptPredicate:
             raise BadRecord("the script of a filter must return true or false, not a row")
         return bool(answer)
 
+    def share(self, world: World) -> None:
+        """Give the script its world."""
+        self._call.share(world)
+
     def state(self) -> Any:
         """Return the script's variables."""
         return self._call.state()
@@ -339,6 +367,10 @@ class ScriptProjection:
                 for (name, take, place), value in zip(self._columns, row, strict=True)
             ]
         )
+
+    def share(self, world: World) -> None:
+        """Give the script its world."""
+        self._call.share(world)
 
     def state(self) -> Any:
         """Return the script's variables."""

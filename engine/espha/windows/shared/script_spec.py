@@ -12,7 +12,9 @@ from espha.model.schema import read_schema
 from espha.model.xml import attributes, boolean, only_child, text_of
 from espha.windows.shared.library import (
     LANGUAGES,
+    File,
     Language,
+    Text,
     Texts,
     code_text,
     is_program,
@@ -60,6 +62,7 @@ class Code(Part):
         encoded: blobs go in and out as base64.
         functions: the function for the events of each input, where they differ.
         mas: it is an analytic module: parameters and results of its functions are fields.
+        files: the files that it can open.
     """
 
     language: Language
@@ -76,6 +79,7 @@ class Code(Part):
     encoded: bool = False
     functions: tuple[str, ...] = ()
     mas: bool = False
+    files: tuple[File, ...] = ()
 
 
 class ScriptWindow(Window):
@@ -136,7 +140,8 @@ def read_code(
         init=init,
         require=_required(element, language, modules, reading),
         modules=modules,
-        snippets=library.snippets.get(language, ()),
+        snippets=tuple(Text(*each) for each in library.texts(language)),
+        files=library.named_in(text),
         expanded=boolean(element, "expand-parms", findings),
         blocks=boolean(element, "process-blocks", findings),
         encoded=boolean(element, "encode-binary", findings),
