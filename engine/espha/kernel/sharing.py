@@ -12,7 +12,7 @@ from espha.windows.shared.library import Snippet
 from espha.windows.shared.world import MAX_PUBLISHED, ProjectWorld, Sharing
 
 _SHARES: Final = re.compile(
-    r"\besp_(?:[gs]etProperty|removeProperty|addPropertyListener|publish|publishAsync|query|call)\b"
+    r"\besp_(?:[gs]etProperty|removeProperty|addPropertyListener|publish|publishAsync|query|call|subscribe)\b"
 )
 
 
