@@ -279,7 +279,7 @@ class _Reader:
         retention = read_retention(
             element, window.fields, window.index, findings, why_not=window_type.no_retention
         )
-        splitter = read_splitter(element, window, findings)
+        splitter = read_splitter(element, window, findings, self._library)
         return window.model_copy(update={"retention": retention, "splitter": splitter})
 
     def _by_name(self, element: etree._Element, feeds: tuple[Feed, ...]) -> tuple[Feed, ...]:

@@ -8,7 +8,9 @@ from espha.kernel.flow import Outputs
 from espha.kernel.kernel import Handled, Kernel, State
 from espha.model import Project
 from espha.model.events import BadRecord, Event
+from espha.model.project import Window
 from espha.windows.shared.library import Snippet
+from espha.windows.shared.script_spec import Code
 from espha.windows.shared.world import MAX_PUBLISHED, ProjectWorld, Sharing
 
 _SHARES: Final = re.compile(
@@ -28,9 +30,9 @@ def kernel_of(project: Project, published: Collection[str] | None = None) -> Ker
     return SharingKernel(project, published, snippets)
 
 
-def _shares(window: Any) -> bool:
-    code = getattr(window, "code", None)
-    return code is not None and code.language == "lua" and bool(_SHARES.search(code.text))
+def _shares(window: Window) -> bool:
+    codes = [getattr(part, "code", None) for part in (window, window.splitter)]
+    return any(isinstance(code, Code) and _SHARES.search(code.text) for code in codes)
 
 
 class SharingKernel(Kernel):
@@ -50,9 +52,9 @@ class SharingKernel(Kernel):
         self._wanted = frozenset(published)
         self._world = ProjectWorld(project, snippets, self._rows)
         for node in self._line:
-            for stage in node.stages:
-                if isinstance(stage, Sharing):
-                    stage.share(self._world)
+            for part in (*node.stages, node.slots):
+                if isinstance(part, Sharing):
+                    part.share(self._world)
 
     def _rows(self, path: str) -> Sequence[Any]:
         for stage in self._nodes[path].stages:

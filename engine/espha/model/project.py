@@ -121,7 +121,7 @@ class Window(Part):
     connectors: tuple[Connector, ...] = ()
     insert_only_output: bool = False
     retention: Retention | None = None
-    splitter: Splitter | None = None
+    splitter: SerializeAsAny[Splitter] | None = None
 
     @property
     def path(self) -> str:

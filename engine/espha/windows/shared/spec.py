@@ -10,7 +10,9 @@ from espha.model.problems import Findings
 from espha.model.project import Field, Window
 from espha.windows.shared.library import Library
 
-COMMON_ELEMENTS = frozenset({"connectors", "retention", "splitter-expr"})
+COMMON_ELEMENTS = frozenset(
+    {"connectors", "retention", "splitter-expr", "splitter-lua", "splitter-python"}
+)
 COMMON_REFUSED = frozenset({"splitter-plug"})
 """Elements that are known in every window only to say what to write instead."""
 COMMON_ATTRIBUTES = frozenset(

@@ -1,10 +1,14 @@
 """Splitters: the slot of an event."""
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from espha.languages.eel import Initialize, Language
-from espha.model.events import Event
-from espha.model.project import Window
+from espha.model.events import BadRecord, Event
+from espha.model.project import Splitter, Window
+from espha.scripts.world import World
+from espha.windows.shared.script import ScriptHandle
+from espha.windows.shared.splitter_spec import ScriptSplitter
+from espha.windows.shared.stage import Moment
 
 ALL_SLOTS: Final = -1
 """An event with this slot goes along all edges."""
@@ -13,18 +17,59 @@ NO_SLOT: Final = -2
 """No edge has this slot."""
 
 
-class Slots:
+class Slots(Protocol):
     """Says to which slot an event goes that leaves a window."""
 
-    def __init__(self, window: Window) -> None:
-        """Prepare the splitter of a window.
+    def __call__(self, event: Event, clock: int) -> int:
+        """Return the slot; `NO_SLOT` for null, so the event goes along edges without slot only.
 
         Raises:
-            ValueError: the window has none.
+            BadRecord: it cannot be said.
         """
-        splitter = window.splitter
-        if splitter is None:
-            raise ValueError(f"window {window.path} has no splitter")
+        ...
+
+    def state(self) -> Any:
+        """Return what outlives an event."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Take it over."""
+        ...
+
+
+class ScriptSlots:
+    """The splitter that is a script."""
+
+    def __init__(self, splitter: ScriptSplitter, window: Window) -> None:
+        self._call = ScriptHandle(splitter.code, f"{window.path} splitter", ["slot"])
+
+    def __call__(self, event: Event, clock: int) -> int:
+        """Return what the function says; nothing is `NO_SLOT`."""
+        answer = self._call(event, Moment(clock))
+        if isinstance(answer, list) and not answer:
+            return NO_SLOT
+        try:
+            return int(answer)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            raise BadRecord("the script of a splitter must return a number") from None
+
+    def share(self, world: World) -> None:
+        """Give the script its world."""
+        self._call.share(world)
+
+    def state(self) -> Any:
+        """Return the script's variables."""
+        return self._call.state()
+
+    def restore(self, state: Any) -> None:
+        """Put the variables back."""
+        self._call.restore(state)
+
+
+class ExpressionSlots:
+    """The splitter that is an expression."""
+
+    def __init__(self, splitter: Splitter, window: Window) -> None:
         text = splitter.initialize
         initialize = Initialize.model_validate_json(text) if text else None
         self._language = Language(window.fields, initialize)
@@ -50,4 +95,9 @@ class Slots:
 
 def slots_of(window: Window) -> Slots | None:
     """Return what a window with a splitter needs; None if it has none."""
-    return None if window.splitter is None else Slots(window)
+    splitter = window.splitter
+    if splitter is None:
+        return None
+    if isinstance(splitter, ScriptSplitter):
+        return ScriptSlots(splitter, window)
+    return ExpressionSlots(splitter, window)

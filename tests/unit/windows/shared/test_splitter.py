@@ -100,3 +100,35 @@ def test_bad_splitters_are_refused(splitter: str, reason: str) -> None:
 def test_plug_ins_are_refused() -> None:
     with pytest.raises(ModelError, match=r"C\+\+ plug-ins are not run"):
         read_project(xml(source("id*:int64", body='<splitter-plug name="a" function="b"/>')))
+
+
+SCRIPTS = {
+    "lua": "n = 0 function slot(d) n = n + 1 if d.x then return d.x % 2 + n * 0 end end",
+    "python": "def slot(d, c):\n    return None if d['x'] is None else d['x'] % 2",
+}
+
+
+@pytest.mark.parametrize("language", ["lua", "python"])
+def test_a_script_can_say_the_slot(language: str) -> None:
+    script = (
+        f"<splitter-{language}><use>x</use><code>{SCRIPTS[language]}</code></splitter-{language}>"
+    )
+    plain = model("<expression>x % 2</expression>")
+    text = plain.replace("<splitter-expr><expression>x % 2</expression></splitter-expr>", script)
+    kernel, other = Kernel(read_project(text)), Kernel(read_project(plain))
+    for given in ("I 1,4", "U 1,7", "I 2,-", "U 2,3", "D 1,-"):
+        assert run(kernel, given) == run(other, given)
+        again = Kernel(read_project(text))
+        again.restore(kernel.state())
+        kernel = again
+
+
+def test_a_script_that_says_no_slot_refuses_the_event() -> None:
+    script = "<splitter-lua func='f'><code>function f(d) return 'two' end</code></splitter-lua>"
+    plain = model("<expression>1</expression>")
+    text = plain.replace("<splitter-expr><expression>1</expression></splitter-expr>", script)
+    kernel = Kernel(read_project(text))
+    assert run(kernel, "I 1,4") == ""
+    assert "must return a number" in kernel.take_refusals()[0][1]
+    with pytest.raises(ModelError, match="no function 'f'"):
+        read_project(text.replace("function f", "function g"))
