@@ -461,7 +461,7 @@ local function flattened(result)
     local rows = length(result)
     if rows > most then error("more than " .. most .. " rows at once", 0) end
     for at = 1, rows do n = add(rawget(result, at), flat, n) end
-  elseif next(result) ~= nil then
+  else
     n = add(result, flat, n)
   end
   return n, unpack(flat, 1, n)

@@ -70,7 +70,7 @@ def test_values_go_in_and_out_as_they_are() -> None:
     ("body", "expected"),
     [
         ("return nil", []),
-        ("return {}", []),
+        ("return {}", [[None, None]]),
         ("return true", True),
         ("return false", False),
         ("return {x = 1}", [[1, None]]),

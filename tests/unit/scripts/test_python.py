@@ -68,8 +68,8 @@ def test_what_a_function_can_return() -> None:
     loaded = script(
         body("return [None, {}, [], True, False, {'x': 1}, [{'x': 1}, {}], 5, 'a', 0.5][d['id']]")
     )
-    one = {"x": 1, "y": None}
-    expected = [[], [], [], True, False, [one], [one], 5, "a", 0.5]
+    one, none = {"x": 1, "y": None}, {"x": None, "y": None}
+    expected = [[], [none], [], True, False, [one], [one, none], 5, "a", 0.5]
     assert [call(loaded, place) for place in range(10)] == expected
 
 

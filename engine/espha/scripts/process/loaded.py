@@ -237,7 +237,7 @@ class Loaded:
             return taken(result)
         if len(rows) > MAX_ROWS:
             raise Refused(f"more than {MAX_ROWS} rows at once")
-        return [self._row(row) for row in rows if row]
+        return [self._row(row) for row in rows if row is not None]
 
     def _row(self, row: Any) -> list[Any]:
         if not isinstance(row, Mapping):

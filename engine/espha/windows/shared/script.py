@@ -173,6 +173,11 @@ class Scripted:
         self._columns = [
             [(name, take, of.get(name)) for name, take in takes] for of in [*copied, {}]
         ]
+        # Where all keys are copied, a row that says nothing is an event all the same.
+        self._keyed = [
+            all(place is not None for place in [columns[key][2] for key in self._keys])
+            for columns in self._columns
+        ]
         own = [field.name for field in window.fields]
         names = list(window.outputs) or own
         # A row may call a field by its own name as well.
@@ -213,7 +218,11 @@ class Scripted:
             )
         if self._spare:
             answer = [self._by_own_names(row) for row in answer]
-        return [(self._event(row, event, port),) for row in answer]
+        return [
+            (self._event(row, event, port),)
+            for row in answer
+            if self._keyed[port] or any(value is not None for value in row)
+        ]
 
     def _by_own_names(self, row: Row) -> Row:
         filled = list(row)

@@ -140,6 +140,20 @@ def test_copied_fields_stay_where_the_script_says_nothing() -> None:
     assert out(kernel("lua", code=code, more=more, schema=schema), "I 1,5") == "I 1,5,6"
 
 
+@pytest.mark.parametrize(
+    ("type_", "code"),
+    [
+        ("lua", "function create(d) return {} end"),
+        ("python", "def create(d, c): return {}"),
+    ],
+)
+def test_a_row_that_says_nothing_is_an_event_if_its_key_is_copied(type_: str, code: str) -> None:
+    schema = "id*:int64,x:int64,y:int64"
+    run = kernel(type_, code=code, more="<copy>id,x</copy>", schema=schema)
+    assert out(run, "I 1,5") == "I 1,5,-"
+    assert out(kernel(type_, code=code, more="<copy>x</copy>", schema=schema), "I 1,5") == ""
+
+
 def test_several_inputs_are_told_apart() -> None:
     code = "function create(d, c) return {id = d.id or d.key, z = c.input} end"
     windows = (
