@@ -37,6 +37,9 @@ MAX_MEMORY: Final = 64 * 1024 * 1024
 _PARTS: Final = ("prelude.lua", "esp.lua", "project.lua")
 _REQUIRE: Final = re.compile(r"\brequire\s*\(?\s*[\"']([^\"']+)[\"']")
 
+_ESP: Final = re.compile(r"\besp_\w+(?=\s*\()")
+_DEFINED: Final = re.compile(r"\bG\.(esp_\w+)")
+
 _SKIPPED = re.compile(
     r"--\[(?P<c>=*)\[.*?\](?P=c)\]"  # long comment
     r"|--[^\n]*"
@@ -263,6 +266,13 @@ def check_lua(code: str, *functions: str, modules: Collection[str] = ()) -> None
         name = re.escape(function)
         if not re.search(rf"\bfunction\s+{name}\b|\b{name}\s*=(?!=)", bare):
             raise ScriptError(f"the script has no function {function!r}")
+
+
+def unknown_functions(code: str) -> list[str]:
+    """Return the functions of SAS ESP that a script uses and that are not there."""
+    used = set(_ESP.findall(_SKIPPED.sub(" ", code)))
+    known = {name for part in _prelude() for name in _DEFINED.findall(part.decode())}
+    return sorted(name for name in used - known if not re.search(rf"function\s+{name}\b", code))
 
 
 def without_length(code: str) -> str:

@@ -13,7 +13,7 @@ from espha.model.problems import Findings
 from espha.model.project import Part
 from espha.model.xml import attributes, children, only_child, text_of
 from espha.scripts import ScriptError
-from espha.scripts.lua import check_lua
+from espha.scripts.lua import check_lua, unknown_functions
 from espha.scripts.python import check_python
 from espha.windows.shared.intervals import interval_ms
 
@@ -226,6 +226,8 @@ def is_program(
     except ScriptError as error:
         findings.refuse(element, str(error))
         return False
+    for name in unknown_functions(text) if language == "lua" else ():
+        findings.warn(element, f"{name}() is not there; what calls it fails")
     return True
 
 

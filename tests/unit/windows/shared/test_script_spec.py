@@ -156,3 +156,9 @@ def test_without_a_folder_no_file_is_read() -> None:
     before = '<properties><property name="ESP_PROJECT_HOME">/etc</property></properties>'
     body = "<code-file>@ESP_PROJECT_HOME@/hostname</code-file>"
     assert "only the model itself is here" in refusals(body, before=before)
+
+
+def test_a_function_that_is_not_there_is_a_warning() -> None:
+    code = "function create(d) esp_parseJson('1') esp_fly(esp_own()) end function esp_own() end"
+    found = [warning.reason for warning in read(f"<code>{code}</code>").warnings]
+    assert found == ["esp_fly() is not there; what calls it fails"]
