@@ -1,7 +1,9 @@
 """Files beside a model that are part of it: they are put into its XML, so it stays one text."""
 
 import base64
+import contextlib
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -148,13 +150,31 @@ def _text(path: str, folder: Path | None) -> str:
 def _bytes(path: str, folder: Path) -> bytes:
     """Read a file; see `_text`."""
     file = folder / path
-    if not file.is_file():
-        raise ValueError(f"there is no such file below {folder}")
-    with file.open("rb") as stream:
-        content = stream.read(MAX_FILE + 1)
+    if file.is_file():
+        with file.open("rb") as stream:
+            content = stream.read(MAX_FILE + 1)
+    else:
+        content = _packaged(file, folder)
     if len(content) > MAX_FILE:
         raise ValueError(f"it has more than {MAX_FILE} bytes")
     return content
+
+
+def _packaged(file: Path, folder: Path) -> bytes:
+    """Read a file of the project package, a zip beside the model.
+
+    Raises:
+        ValueError: there is no such file; the text says so.
+    """
+    if file.is_relative_to(folder):
+        wanted = file.relative_to(folder).as_posix()
+        for package in sorted(folder.glob("*.zip")):
+            with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(package) as opened:
+                for name in opened.namelist():
+                    if f"/{name}".endswith(f"/{wanted}"):
+                        with opened.open(name) as stream:
+                            return stream.read(MAX_FILE + 1)
+    raise ValueError(f"there is no such file below {folder}")
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -1,5 +1,6 @@
 """What stands around a script: fields, modules, files."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,15 @@ def test_a_script_in_a_file_is_part_of_the_model(tmp_path: Path) -> None:
     tokens = {"ESP_PROJECT_HOME": str(tmp_path)}
     within = read(f"<code>{script}</code>")
     assert model_digest(read(body, tokens=tokens)) == model_digest(within)
+
+
+def test_a_file_can_be_in_the_package_beside_the_model(tmp_path: Path) -> None:
+    script = "function create(d) return {id = 1} end"
+    (tmp_path / "a.zip").write_bytes(b"no package")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as package:
+        package.writestr("b/other/a.lua", "function create(d) return {id = 2} end")
+        package.writestr("b/scripts/a.lua", script)
+    assert code_from(tmp_path, "<code-file>scripts/a.lua</code-file>").text == script
 
 
 @pytest.mark.parametrize(
