@@ -169,7 +169,10 @@ def _packaged(file: Path, folder: Path) -> bytes:
     if file.is_relative_to(folder):
         wanted = file.relative_to(folder).as_posix()
         for package in sorted(folder.glob("*.zip")):
-            with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(package) as opened:
+            with (
+                contextlib.suppress(zipfile.BadZipFile, RuntimeError),
+                zipfile.ZipFile(package) as opened,
+            ):
                 for name in opened.namelist():
                     if f"/{name}".endswith(f"/{wanted}"):
                         with opened.open(name) as stream:

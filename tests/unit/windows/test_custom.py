@@ -95,6 +95,20 @@ def test_python_gets_its_variables_as_arguments() -> None:
     assert leaves(run.publish("q/in", event("I 1,5,7"), 0)) == ["I 1,5,10,w"]
 
 
+def test_python_has_a_heartbeat_as_well() -> None:
+    script = (
+        "count = 0\ndef create(data, context):\n    return None\n"
+        "def heartbeat(context):\n    global count\n    count += 1\n"
+        "    return [{'id': count, 'late': context.window}]"
+    )
+    run = Kernel(project(code(script), "b.py"))
+    assert run.publish("q/in", event("I 1,5,7"), 1_000) == []
+    assert leaves(run.advance(2_000)) == ["I 1,-,-,q/out"]
+    again = Kernel(project(code(script), "b.py"))
+    again.restore(run.state())
+    assert leaves(again.advance(3_000)) == ["I 2,-,-,q/out"]
+
+
 def test_the_script_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "a b.lua").write_text(LUA, encoding="utf-8")
     tokens = {"ESP_PROJECT_HOME": str(tmp_path)}
