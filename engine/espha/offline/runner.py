@@ -13,6 +13,7 @@ from espha.offline.connectors import Connectors, Started
 from espha.offline.engines import Engine, Outcome, Outputs
 from espha.offline.feeds import Feed
 from espha.offline.sinks import Sink
+from espha.windows.shared.script_spec import ScriptWindow
 
 BATCH = 10_000
 """Events that are published at one moment at most."""
@@ -74,7 +75,8 @@ class Runner:
             connectors: the model's own; None: they are left alone.
             inputs: further feeds, each published to its end before the next one.
             traces: further sinks.
-            idle_ms: go on until no event has flowed for so long; None: end with the feeds.
+            idle_ms: go on until no event has flowed for so long; None: end with the feeds, or
+                three heartbeats later where windows have them.
             report: is told of each refusal: what came, which window refused it (empty: it was
                 no event), and why.
             progress: is called after each batch.
@@ -87,7 +89,7 @@ class Runner:
         self._inputs = list(inputs)
         self._sinks: dict[str, list[Sink]] = {}
         self.sinks: list[Sink] = []
-        self._idle_ms = idle_ms
+        self._idle_ms = _last_beats(project) if idle_ms is None else idle_ms
         self._report = report
         self._progress = progress
         self._ticking = _behind_counters(project)
@@ -248,3 +250,13 @@ def _behind_counters(project: Project) -> frozenset[str]:
                 found.add(edge.target)
                 waiting.append(edge.target)
     return frozenset(found)
+
+
+def _last_beats(project: Project) -> int | None:
+    """Return how long windows with a heartbeat may still say something; None: there are none."""
+    beats = [
+        window.heartbeat_ms
+        for window in project.windows.values()
+        if isinstance(window, ScriptWindow) and window.heartbeat
+    ]
+    return 3 * max(beats) if beats else None

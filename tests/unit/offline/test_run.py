@@ -167,6 +167,26 @@ def test_without_until_idle_a_run_ends_with_the_finite_inputs(tmp_path: Path) ->
     assert place.lines("rows.trace") == ["I,N, 1"]
 
 
+def test_a_run_ends_three_heartbeats_after_the_last_event(tmp_path: Path) -> None:
+    script = (
+        "local rows, beats = {}, 0 function create(d) rows[#rows + 1] = d end "
+        "function late() beats = beats + 1 local found = beats == 2 and rows or {} return found end"
+    )
+    place = Place(tmp_path)
+    window = (
+        '<window-lua name="late" heartbeat="late" index="pi_EMPTY">'
+        f"<schema-string>id*:int64</schema-string><code>{script}</code></window-lua>"
+    )
+    edge = '<edge source="in" target="late"/>'
+    place.write("model.xml", xml(source("id*:int64") + window, edge))
+    rows = place.write("rows.csv", "I,N,1", "I,N,2")
+    trace = tmp_path / "late.csv"
+    clock = FakeClock()
+    assert place.run(inputs=[f"in={rows}"], traces=[f"late={trace}"], clock=clock) == DONE
+    assert place.lines("late.csv") == ["I,N, 1", "I,N, 2"]
+    assert clock.time == 1_005_000
+
+
 def paced(**properties: str) -> str:
     listed = "".join(
         f'<property name="{name}">{value}</property>' for name, value in properties.items()
