@@ -10,7 +10,7 @@ from lxml import etree
 
 from espha.languages.functional.catalog import Function
 from espha.languages.functional.errors import FunctionError
-from espha.languages.functional.values import MAX_TEXT, bounded, integer, settled, text
+from espha.languages.functional.values import MAX_TEXT, Pairs, bounded, integer, settled, text
 from espha.model.problems import ModelError
 from espha.model.xml import parse
 
@@ -139,6 +139,8 @@ def read_xml(source: Any) -> Any:
     """Return the root element of a text; null when it is not XML, or has a DOCTYPE."""
     if isinstance(source, etree._Element):
         return source
+    if isinstance(source, Pairs):
+        source = source.source
     if not isinstance(source, str) or len(source) > MAX_TEXT:
         return None
     try:

@@ -9,7 +9,7 @@ from espha.languages.functional.documents import as_list, as_map, read_json, rea
 from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.frame import Frame
 from espha.languages.functional.parse import Call, FieldName, Node, PropertyName, parse
-from espha.languages.functional.values import text
+from espha.languages.functional.values import Pairs, text
 
 StepKind = Literal["function", "map", "xml", "json", "string", "list", "set"]
 MAX_STEPS: Final = 2_000
@@ -106,9 +106,13 @@ def _made(step: Step, run: Run) -> Run:
         "json": lambda frame: read_json(run(frame)),
         "list": lambda frame: tuple(as_list(run(frame), outer)),
         "set": lambda frame: frozenset(_texts(as_list(run(frame), outer))),
-        "map": lambda frame: as_map(run(frame), outer, inner),
+        "map": lambda frame: _pairs(run(frame), outer, inner),
     }
     return makers[step.kind]
+
+
+def _pairs(source: Any, outer: str, inner: str) -> Pairs:
+    return Pairs(as_map(source, outer, inner), text(source) or "")
 
 
 def _texts(parts: Sequence[Any]) -> list[str]:

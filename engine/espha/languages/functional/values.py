@@ -7,6 +7,7 @@ live as long as the event.
 """
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -28,6 +29,14 @@ MAX_TEXT: Final = 1024 * 1024
 """Longest text that a function makes or a document is read from, in characters."""
 
 
+class Pairs(dict[str, Any]):
+    """A map property; as a text, or where a document is wanted, it is what it was made of."""
+
+    def __init__(self, pairs: Mapping[str, Any], source: str) -> None:
+        super().__init__(pairs)
+        self.source = source
+
+
 def text(value: Any) -> str | None:
     """Return the value as a text; a whole double has no fraction, an object is JSON or XML."""
     if value is None or isinstance(value, str):
@@ -40,6 +49,8 @@ def text(value: Any) -> str | None:
 
 
 def _document_text(value: Any) -> str:
+    if isinstance(value, Pairs):
+        return value.source
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, etree._Element):

@@ -400,6 +400,8 @@ def test_a_guid_is_the_same_for_the_same_event() -> None:
     [
         (Step("map", "p", "$m"), "mapValue(#p,'first')", "john"),
         (Step("map", "p", "'a:1;b:2'", ";", ":"), "#p/b", "2"),
+        (Step("map", "p", "$x"), "xpath(#p,'a[2]')", "two"),
+        (Step("map", "p", "$m"), "string(#p)", "first=john,last=doe"),
         (Step("map", "p", "$n"), "mapValue(#p,'first')", None),
         (Step("xml", "p", "$x"), "xpath(#p,'a[2]')", "two"),
         (Step("xml", "p", "$x"), "#p/a/@id", "1"),
