@@ -26,6 +26,7 @@ from espha.languages.eel.syntax import Node
 from espha.languages.eel.value_types import ELEMENTS, SCALARS, ValueType, cast, common
 from espha.languages.regex import RegexError, compiled
 from espha.model.events import BadRecord
+from espha.model.problems import meant
 
 _log = structlog.get_logger(__name__)
 
@@ -70,9 +71,8 @@ class Calls(Expressions):
         if name in REFUSED:
             raise ExpressionError(f"{name}() is refused: {REFUSED[name]}", node.at)
         known = sorted([*FUNCTIONS, *CASTS, *SPECIAL, *self.udfs])
-        raise ExpressionError(
-            f"there is no function {name!r}; known are {', '.join(known)}", node.at
-        )
+        reason = f"there is no function {name!r}{meant(name, known)}; known are {', '.join(known)}"
+        raise ExpressionError(reason, node.at)
 
     def _arguments(self, node: Node, fewest: int, most: int | None) -> list[Typed]:
         count = len(node.parts)

@@ -1,7 +1,6 @@
 """Trees of the function language to Python functions of a frame."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 from espha.languages.functional import booleans, contextual, documents, numbers, regexes, times
@@ -11,6 +10,7 @@ from espha.languages.functional.errors import FunctionError
 from espha.languages.functional.frame import Frame
 from espha.languages.functional.parse import Call, FieldName, Literal, Node, PropertyName
 from espha.languages.functional.values import integer, number, text
+from espha.model.problems import meant
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     **booleans.FUNCTIONS,
@@ -115,7 +115,7 @@ def _field(node: FieldName, names: Names) -> Run:
         return lambda frame: frame.row[place]
     if name in names.properties:
         return _slot(names.properties[name])
-    hint = _hint(name, [*names.results, *names.fields])
+    hint = meant(name, [*names.results, *names.fields])
     reason = f"${name} is neither a field of the input nor a function before it"
     names.remarks.append(f"{reason}, so it is null{hint}")
     return _null
@@ -124,7 +124,7 @@ def _field(node: FieldName, names: Names) -> Run:
 def _property(node: PropertyName, names: Names) -> Run:
     places = names.properties if node.name in names.properties else names.results
     if node.name not in places:
-        hint = _hint(node.name, [*names.properties, *names.constants])
+        hint = meant(node.name, [*names.properties, *names.constants])
         names.remarks.append(f"#{node.name} is not a property or expression, so it is null{hint}")
         return _null
     whole, path = _slot(places[node.name]), node.path
@@ -135,15 +135,10 @@ def _null(_frame: Frame) -> None:
     return None
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"; do you mean {close[0]}?" if close else ""
-
-
 def _call(node: Call, names: Names) -> Run:
     function = FUNCTIONS.get(_ANY_CASE.get(node.name.lower(), node.name))
     if function is None:
-        hint = _hint(node.name, list(FUNCTIONS))
+        hint = meant(node.name, list(FUNCTIONS))
         raise FunctionError(f"there is no function {node.name}(){hint}")
     kinds = function.kinds(node.name, len(node.arguments))
     arguments = [

@@ -441,7 +441,7 @@ def test_an_expression_is_a_constant_text() -> None:
         ("'open", 'column 1: "\'open" is not understood'),
         ("1e999", "the number 1e999 is too large"),
         ("$", "'$' is not understood"),
-        ("summ(1)", "there is no function summ(); do you mean sum?"),
+        ("summ(1)", "there is no function summ(); do you mean 'sum'?"),
         ("quotient(1)", "quotient() takes 2 arguments or more (at most 200), not 1"),
         ("abs()", "abs() takes 1 argument, not 0"),
         ("true(1)", "true() takes 0 arguments, not 1"),
