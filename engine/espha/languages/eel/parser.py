@@ -21,6 +21,13 @@ _TYPES = {
 _SCOPES = {"hidden": "", "visible": ""}
 """Scopes that say who can see a variable, not how long it lives."""
 
+_HINTS = (
+    ("'\"", "; a string ends with the quote that it began with"),
+    ("{}", "; several statements are written as begin … end"),
+    (":", "; there are no labels, and no goto: use while"),
+)
+"""What may help where a text cannot be read, by the sign that stands there."""
+
 _SIZE = re.compile(r"\([^)]*\)")
 _START = At(1, 1)
 
@@ -56,9 +63,7 @@ def _refused(text: str, error: UnexpectedInput) -> ExpressionError:
         return ExpressionError("the expression ends too early")
     found = text[position : position + 20].split("\n", maxsplit=1)[0]
     at = At(error.line, error.column)
-    hint = ""
-    if found[:1] in {"'", '"'}:
-        hint = "; a string ends with the quote that it began with"
+    hint = next((text for signs, text in _HINTS if found and found[0] in signs), "")
     return ExpressionError(f"this cannot be read: {found!r}{hint}", at)
 
 

@@ -139,6 +139,8 @@ def test_value(text: str, expected: object) -> None:
         ("if 1 then list else 2", "no common type"),
         ("'abc", "a string ends with the quote"),
         ("begin 1", "ends too early"),
+        ("if 1 { 2 }", "several statements are written as begin"),
+        ("goto done done: 1", "there are no labels, and no goto: use while"),
         ("mid('a')", "mid.. takes 2 to 3 arguments, not 1"),
         ("max()", "max.. takes 1 or more arguments, not 0"),
     ],
