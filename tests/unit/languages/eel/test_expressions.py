@@ -197,6 +197,34 @@ def test_every_expression_gives_a_value_of_its_type(text: str, row: tuple[Any, .
     assert type(found) is not int or -(2**63) <= found <= BIG
 
 
+mixed = st.recursive(
+    st.sampled_from(["i", "d", "s", "n", "t", "'7'", "'2023-11-14'", "'yes'", "2.5", "null"]),
+    lambda inner: st.one_of(
+        st.tuples(
+            inner,
+            st.sampled_from(["+", "-", "*", "/", "%", "<", "==", "!=", "and", "or", "&"]),
+            inner,
+        ).map(lambda parts: f"({' '.join(parts)})"),
+        inner.map("(not ({}))".format),
+        inner.map("upper({})".format),
+        inner.map("abs({})".format),
+        inner.map("year({})".format),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)  # a loaded machine is no failure
+@given(mixed, rows)
+def test_values_of_any_type_work_together(text: str, row: tuple[Any, ...]) -> None:
+    """Strings become what is needed; a value has the type that its expression says."""
+    expression = Language(FIELDS).compile(text)
+    found: Any = expression.run(Event("I", "N", row))
+    kinds = {"double": float, "string": str}
+    assert found is None or type(found) is kinds.get(expression.type, int)
+    assert Language(FIELDS).compile(expression.text).run(Event("I", "N", row)) == found
+
+
 @settings(deadline=None)  # a loaded machine is no failure
 @given(st.text(max_size=60))
 def test_any_text_compiles_or_is_refused(text: str) -> None:
