@@ -69,8 +69,20 @@ def test_several_inputs_go_by_the_names_of_their_fields() -> None:
 
 
 def test_inputs_whose_types_do_not_go_together_are_refused() -> None:
-    with pytest.raises(ModelError, match="field 'x' is int32 in one input and string in another"):
-        two_inputs("id*:int64,x:string")
+    with pytest.raises(ModelError, match="field 'x' is int32 in one input and blob in another"):
+        two_inputs("id*:int64,x:blob")
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "expected"),
+    [("string", "2.5", 2.5), ("int64", 9, 9.0), ("date", 60, 60.0), ("money", 1.5, 1.5)],
+)
+def test_a_field_of_two_inputs_can_have_two_types(type_: str, value: Any, expected: float) -> None:
+    running = two_inputs(f"id*:int64,x:{type_}")
+    (_, first), *_ = running.publish("q/in", Event("I", "N", (1, 2, "a")), 0)
+    (_, second), *_ = running.publish("q/more", Event("I", "N", (7, value)), 0)
+    assert first.values[2:4] == (2.0, 3.0)
+    assert second.values[2:4] == (expected, expected + 1)
 
 
 def test_a_function_sets_the_field_of_its_name() -> None:

@@ -4,13 +4,17 @@ The window sees one schema: all fields of all inputs, those of the first one fir
 does not have is null in its events.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from espha.languages.functional import field_maker
 from espha.model.events import Event, Value
 from espha.model.project import Field
 from espha.model.types import DOUBLES, INTEGERS, TypeName
 from espha.windows.shared.stage import Moment, Unit
 
+_NUMBERS: Final = DOUBLES | {"int32", "int64"}
+Make = Callable[[Any], Value]
 Schema = tuple[Field, ...]
 
 
@@ -32,10 +36,12 @@ def _common(field: Field, other: TypeName) -> TypeName:
     if field.type == other:
         return other
     types = {field.type, other}
-    if types <= {"int32", "int64"}:
+    if types <= INTEGERS.keys() and not types >= {"date", "stamp"}:
         return "int64"
-    if types <= {"int32", "int64", "double"}:
+    if types <= _NUMBERS:
         return "double"
+    if types <= _NUMBERS | INTEGERS.keys() | {"string"}:
+        return "string"
     raise ValueError(f"field {field.name!r} is {field.type} in one input and {other} in another")
 
 
@@ -53,7 +59,7 @@ class ByName:
             tuple(
                 [
                     event._replace(
-                        values=tuple([_value(event, place, real) for place, real in way])
+                        values=tuple([_value(event, place, make) for place, make in way])
                     )
                     for event in unit
                 ]
@@ -61,16 +67,16 @@ class ByName:
         )
 
 
-def _way(schema: Schema, common: Schema) -> list[tuple[int | None, bool]]:
-    """Return for each common field its place in a schema, and whether it becomes a double."""
+def _way(schema: Schema, common: Schema) -> list[tuple[int | None, Make | None]]:
+    """Return for each common field its place in a schema, and what changes its type."""
     found = {field.name: (place, field.type) for place, field in enumerate(schema)}
-    way: list[tuple[int | None, bool]] = []
+    way: list[tuple[int | None, Make | None]] = []
     for field in common:
         place, type_ = found.get(field.name, (None, field.type))
-        way.append((place, field.type in DOUBLES and type_ in INTEGERS))
+        way.append((place, None if type_ == field.type else field_maker(field.type)))
     return way
 
 
-def _value(event: Event, place: int | None, real: bool) -> Value:
+def _value(event: Event, place: int | None, make: Make | None) -> Value:
     value = None if place is None else event.values[place]
-    return float(value) if real and isinstance(value, int) else value
+    return value if make is None else make(value)
