@@ -8,7 +8,7 @@ from espha.languages.eel.canonical import quoted
 from espha.languages.eel.closures import Run
 from espha.languages.eel.errors import MAX_HEIGHT, MAX_STEPS, At, ExpressionError, listed
 from espha.languages.eel.syntax import Node
-from espha.languages.eel.value_types import ELEMENTS, ValueType
+from espha.languages.eel.value_types import ELEMENTS, ValueType, type_of
 from espha.model.events import BadRecord, Event
 from espha.model.project import Field
 
@@ -126,6 +126,7 @@ class Scope:
         self._folded = _folded(self._fields)
         self._shared, self._kept, self._store = shared, kept, store
         self._locals: dict[str, Variable] = {}
+        self._copies: set[str] = set()
 
     def variable(self, name: str) -> Variable | None:
         """Return the variable of this name, in any case."""
@@ -150,7 +151,7 @@ class Scope:
 
     def spell(self, name: str) -> str:
         """Return how a name is written in the canonical text."""
-        if self.variable(name) is not None:
+        if self.variable(name) is not None and not self.is_copy(name):
             return name.lower()
         found = self.field(name)
         return name.upper() if found is None else quoted(found[1].name)
@@ -191,6 +192,23 @@ class Scope:
         self.blank.append(first)
         self.frame.append(first)
         return Variable(type_, self.frame, len(self.frame) - 1)
+
+    def copy(self, name: str) -> tuple[Variable, int] | None:
+        """Make a variable of a field that an expression changes; also return the field's place.
+
+        None: there is no such field, or a variable has the name.
+        """
+        found = self.field(name)
+        if found is None or self.variable(name) is not None:
+            return None
+        place, field = found
+        variable = self._locals[name.lower()] = self.local(type_of(field.type))
+        self._copies.add(name.lower())
+        return variable, place
+
+    def is_copy(self, name: str) -> bool:
+        """Say whether the variable of this name holds what was a field's value."""
+        return name.lower() in self._copies
 
     def parameter(self, place: int) -> Variable:
         """Return the variable of a parameter, counted from 0."""

@@ -117,7 +117,8 @@ class _Statements(Calls):
         """Make a function of a block with statements."""
         cell = self.scope.local("null")
         self._results = results = _Results(cell)
-        body = self._block(block, wanted=True)
+        copies = [found for name in _assigned(block) if (found := self.scope.copy(name))]
+        body = _copying(copies, self._block(block, wanted=True))
         type_ = results.settle(block)
         cells, slot = cell.cells, cell.slot
 
@@ -208,6 +209,9 @@ class _Statements(Calls):
 
     def _statement_assign(self, node: Node, wanted: bool) -> Statement:
         variable = self._target(node)
+        if wanted and self.scope.is_copy(node.words[0]):
+            reason = f"{node.words[0]!r} is a field and cannot be assigned; use == to compare"
+            raise ExpressionError(reason, node.at)
         value = self._noted(self._assigned(node.parts[0], variable.type), node)
         assign = _assignment(variable, value.run)
         if not wanted:
@@ -225,9 +229,6 @@ class _Statements(Calls):
             return variable
         if variable is not None:
             raise ExpressionError(f"{name!r} is a regex; use {name}.compile(…)", node.at)
-        if self.scope.field(name) is not None:
-            reason = f"{name!r} is a field and cannot be assigned; use == to compare"
-            raise ExpressionError(reason, node.at)
         raise ExpressionError(
             f"{name!r} is not declared; write for example: integer {name}", node.at
         )
@@ -285,6 +286,26 @@ class _Statements(Calls):
     def _spender(self, node: Node) -> Callable[[], None]:
         self.scope.needs.add("context")
         return partial(self.scope.context.spend, steps_of(node))
+
+
+def _assigned(node: Node) -> list[str]:
+    """Return the names that statements assign values to, each once."""
+    own = [node.words[0]] if node.what in {"assign", "for"} else []
+    return list(dict.fromkeys(own + [name for part in node.parts for name in _assigned(part)]))
+
+
+def _copying(copies: Sequence[tuple[Variable, int]], body: Statement) -> Statement:
+    """Return `body`, before which variables take the values of their fields."""
+    if not copies:
+        return body
+    targets = [(variable.cells, variable.slot, place) for variable, place in copies]
+
+    def run(row: Row) -> tuple[Any] | None:
+        for cells, slot, place in targets:
+            cells[slot] = row[place]
+        return body(row)
+
+    return run
 
 
 def _empty(size: list[str], node: Node) -> tuple[None, ...] | None:
