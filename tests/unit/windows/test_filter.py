@@ -78,7 +78,9 @@ def test_null_and_zero_do_not_pass(expression: str) -> None:
             "<expression>\n1 +\n  y</expression>",
             "<expression>: line 2, column 3: there is no field",
         ),
-        ("<expression>1</expression><plugin name='p'/>", "C++ plug-ins are not run"),
+        ("<expression>1</expression><plugin name='p'/>", "C++ plug-ins are not run (p)"),
+        ("<plugin name='p' function='f'/>", "C++ plug-ins are not run (p:f); write the condition"),
+        ("", "needs an <expression>"),
         (
             "<expr-initialize><initializer type='int32'>x = 1</initializer></expr-initialize>"
             "<expression>1</expression>",

@@ -29,7 +29,8 @@ class FilterWindow(Window):
 def _read(reading: Reading) -> FilterWindow | None:
     before = len(reading.findings.problems)
     for plugin in reading.element.iterchildren(*_PLUGINS):
-        reason = "C++ plug-ins are not run; write the condition as an <expression>"
+        called = ":".join(filter(None, (plugin.get("name"), plugin.get("function")))) or "no name"
+        reason = f"C++ plug-ins are not run ({called}); write the condition as an <expression>"
         reading.findings.refuse(plugin, reason)
     if reading.element.find("code") is not None:
         return _read_script(reading, before)
@@ -57,7 +58,8 @@ def _read_script(reading: Reading, before: int) -> FilterWindow | None:
 def _condition(reading: Reading, language: Language) -> str | None:
     element = only_child(reading.element, "expression", reading.findings)
     if element is None:
-        reading.refuse("needs an <expression>")
+        if not any(True for _ in reading.element.iterchildren(*_PLUGINS)):
+            reading.refuse("needs an <expression>")
         return None
     expression = read_expression(element, language, reading.findings)
     if expression is None:

@@ -94,7 +94,7 @@ def value(text: str, initialize: Initialize | None = None) -> Any:
         pytest.param("string(20) x, y x = 'a' x & 'b'", "ab", id="a string with a size"),
         pytest.param("hidden integer x = 5; x", 5, id="hidden"),
         pytest.param("if isnull(n) then n = 0; return n + 1", 1, id="a field for this run"),
-        pytest.param("d = d * 2 Mixed = 'x' return d & isnull(MIXED)", "51", id="fields have types"),
+        pytest.param("d = d * 2 Mixed = 'x' return d & isnull(MIXED)", "51", id="its type"),
         pytest.param("integer i for i = 1 to 3 begin id = id + id end id", 56, id="in a loop"),
         pytest.param("for id = 1 to 3 d = d + id; d & '/' & id", "8.5/3", id="a field counts"),
         pytest.param("typeof(date + 1) & typeof(date - date) & typeof(1/1)", "dateintegerreal"),
