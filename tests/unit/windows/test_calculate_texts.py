@@ -126,6 +126,14 @@ def test_a_document_is_the_mean_of_its_words_so_far() -> None:
     assert vector(run, "abcd", document=2) == (5.0, 6.0, 7.0, 8.0)
 
 
+def test_one_field_takes_the_first_of_a_list() -> None:
+    outputs = {"vectorOut": "v"}
+    run = Run(
+        "TextVectorization", schema="id*:int64,v:double", outputs=outputs, wordVec="a,1,2\nb,"
+    )
+    assert [run.row(None, None, word) for word in "abc"] == [{"v": 1.0}, {"v": None}, {"v": None}]
+
+
 WINDOW = (
     '<window-calculate name="out" algorithm="TextVectorization">'
     "<schema-string>id*:int64,v:array(dbl)</schema-string>"

@@ -1,6 +1,6 @@
 """Between rows and algorithms: the values that one looks at, and the rows that results make."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -79,7 +79,16 @@ class Writer:
         wanted: names of the results, in the order in which `values` takes them.
     """
 
-    def __init__(self, outputs: Iterable[Output], fields: Sequence[Field]) -> None:
+    def __init__(
+        self, outputs: Iterable[Output], lists: Collection[str], fields: Sequence[Field]
+    ) -> None:
+        """Prepare the way of each result.
+
+        Args:
+            outputs: where they go.
+            lists: the results that are lists.
+            fields: the window's schema.
+        """
         goes: dict[str, list[tuple[Slot, str, int]]] = {}
         lengths = {output.result: len(output.slots) for output in outputs}
         for output in outputs:
@@ -92,14 +101,19 @@ class Writer:
         )
         self._makes: list[Convert] = [converter(field.type) for field in written]
         self._takes: list[Take] | None = None
-        if any(self._is_part(goes[field.name], field, lengths) for field in written):
+        if any(self._is_part(goes[field.name][0], field, lengths, lists) for field in written):
             self._takes = [self._take(goes[field.name], field, lengths) for field in written]
 
     def _is_part(
-        self, pieces: list[tuple[Slot, str, int]], field: Field, lengths: dict[str, int]
+        self,
+        piece: tuple[Slot, str, int],
+        field: Field,
+        lengths: dict[str, int],
+        lists: Collection[str],
     ) -> bool:
-        slot, result, _ = pieces[0]
-        return slot.element is not None or lengths[result] > 1
+        slot, result, _ = piece
+        one_of_list = result in lists and field.type not in ARRAYS
+        return slot.element is not None or lengths[result] > 1 or one_of_list
 
     def _take(
         self, pieces: list[tuple[Slot, str, int]], field: Field, lengths: dict[str, int]

@@ -57,7 +57,8 @@ class Calculate:
         algorithm = ALGORITHMS[window.algorithm]
         self._make = _code(algorithm)
         self._settings = dict(window.settings)
-        self._writer = Writer(window.outputs, window.fields)
+        lists = {name for name, result in algorithm.results.items() if result.many}
+        self._writer = Writer(window.outputs, lists, window.fields)
         many = [role.many for role in algorithm.inputs.values()]
         self._data: dict[int, tuple[Take, RowMaker]] = {
             port: (
