@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from espha.model import ModelError, Project, model_digest
+from espha.offline.spark_model import spark_model
 from espha.reader import read_project
 from espha.windows.shared.script_spec import Code, ScriptWindow
 from support.models import source, xml
@@ -172,3 +173,20 @@ def test_a_function_that_is_not_there_is_a_warning() -> None:
     code = "function create(d) esp_parseJson('1') esp_fly(esp_own()) end function esp_own() end"
     found = [warning.reason for warning in read(f"<code>{code}</code>").warnings]
     assert found == ["esp_fly() is not there; what calls it fails"]
+
+
+def test_a_deployed_model_has_its_files_in_it(tmp_path: Path) -> None:
+    script = "function create(d) io.open('words.txt') return {id = 1} end"
+    (tmp_path / "a.lua").write_text(script, encoding="utf-8")
+    (tmp_path / "words.txt").write_bytes(b"\xff\n")
+    body = "<code-file>a.lua</code-file>"
+    text = f'<window-lua name="out"><schema-string>id*:int64</schema-string>{body}</window-lua>'
+    model = xml(source("id*:int64") + text, '<edge source="in" target="out"/>', before=SNIPPET)
+    tokens = {"ESP_PROJECT_HOME": str(tmp_path)}
+    deployed = read_project(spark_model(model.encode(), tokens, {}, ["q/out"]))
+    here = read_project(model, tokens=tokens)
+    assert deployed.snippets == here.snippets
+    found, expected = deployed.windows["q/out"], here.windows["q/out"]
+    assert isinstance(found, ScriptWindow) and isinstance(expected, ScriptWindow)
+    assert found.code == expected.code
+    assert [(file.name, file.content()) for file in found.code.files] == [("words.txt", b"\xff\n")]
