@@ -32,7 +32,16 @@ _NAME = re.compile(r"(?! )[^/\x00-\x1f\x7f]{1,200}(?<! )")
 
 _INDEXES: Final = {name.lower(): name for name in get_args(Index)}
 _PROJECT_ATTRIBUTES = frozenset(
-    {"name", "index", "pubsub", "threads", "port", "heartbeat-interval", "use-tagged-token"}
+    {
+        "name",
+        "index",
+        "pubsub",
+        "threads",
+        "port",
+        "heartbeat-interval",
+        "luaroot",
+        "use-tagged-token",
+    }
 )
 _PROJECT_ELEMENTS = (
     frozenset({"contqueries", "properties", "project-connectors"}) | LIBRARY_ELEMENTS
