@@ -22,6 +22,8 @@ from espha.windows.shared.library import (
 from espha.windows.shared.spec import Reading, WindowType
 
 _ALL: Final = "*"
+_FROM: Final = re.compile(r"""\besp_\w+From\s*\(\s*["'](\w+)["']""")
+"""A call of a function that takes a field by its name."""
 
 _CALLING: Final = frozenset({"init", "require", "expand-parms", "process-blocks", "encode-binary"})
 """Attributes that say how a script is called; wherever a window has one."""
@@ -161,12 +163,18 @@ def _required(
 
 
 def given_fields(reading: Reading) -> tuple[Given, ...]:
-    """Return what `<use>` lets a script have of each input; all fields when there is none."""
+    """Return what `<use>` lets a script have of each input; all fields when there is none.
+
+    A function that parses a field by its name needs no `<use>` of it.
+    """
     known = {field.name for feed in reading.feeds for field in feed.fields}
     used = _names(reading, "use", known)
+    parsed = {
+        name for code in reading.element.iter("code") for name in _FROM.findall(text_of(code))
+    }
+    names = known if used is None else {*used, *(parsed & known)}
     return tuple(
-        given(feed.path, feed.fields, {name: name for name in used or known})
-        for feed in reading.feeds
+        given(feed.path, feed.fields, {name: name for name in names}) for feed in reading.feeds
     )
 
 

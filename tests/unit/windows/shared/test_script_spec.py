@@ -63,6 +63,12 @@ def test_which_fields_a_script_gets(element: str, expected: str) -> None:
     assert [names[place] for place in given.places] == list(given.names)
 
 
+def test_a_field_that_is_parsed_by_its_name_needs_no_use() -> None:
+    code = "<code>function create(d) return esp_parseJsonFrom('z') end</code>"
+    (given,) = window("<use>x</use>" + code).code.inputs
+    assert given.names == ("x", "z")
+
+
 @pytest.mark.parametrize(
     ("element", "expected"),
     [
