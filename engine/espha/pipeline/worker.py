@@ -14,11 +14,11 @@ import base64
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from espha.kernel import Kernel, kernel_of
+from espha.kernel import Handled, Kernel, kernel_of
 from espha.model import Project
 from espha.model.events import BadRecord, Event
 from espha.pipeline.stream import END, LAST, OPEN, OPENED, PAD, PART, PUT, REFUSED, STATE, TAKE
@@ -52,6 +52,9 @@ def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator
             yield worker.process(page)
 
     return run
+
+
+_UNREAD: Final = Handled([], None, ())
 
 
 class _NoPandas:
@@ -137,6 +140,10 @@ class _Worker:
         self._sequence: int | None = None
         self._clock = 0
         self._closing: tuple[int, dict[str, Any]] | None = None
+        self._noted: list[tuple[int, str, BadRecord | None]] = []
+        """Records since the last block: row, source, and why it cannot be read."""
+        self._block: list[tuple[str, Event]] = []
+        """The events of those that are records."""
         self._parts: list[bytes] = []
         self._taken: list[bytes] = []
 
@@ -149,9 +156,11 @@ class _Worker:
         cells = zip(*(page.column(name).to_pylist() for name in names), strict=True)
         for place, (row, source, value) in enumerate(cells):
             if source >= 0:
-                self._publish(row, source, value, columns[source][place])
+                self._note(row, source, value, columns[source][place])
             elif source != PAD:
+                self._publish()
                 self._obey(row, source, value)
+        self._publish()
         return self._out.take()
 
     def _obey(self, row: int, mark: int, value: str) -> None:
@@ -181,7 +190,8 @@ class _Worker:
         self._clock = order["clock"]
         self._closing = (row, {"sequence": order["sequence"]})
         if self._kernel is not None:
-            self._emit(row, self._kernel.advance(self._clock))
+            emitted = self._kernel.advance(self._clock)
+            self._emit(row, emitted, self._kernel.take_refusals())
 
     def _close(self) -> None:
         if self._closing is None:
@@ -192,24 +202,43 @@ class _Worker:
             answer["due"] = self._kernel.due()
         self._out.add(row, 0, OPENED, json.dumps(answer))
 
-    def _publish(self, row: int, source: int, value: str, cells: tuple[Any, ...] | None) -> None:
+    def _note(self, row: int, source: int, value: str, cells: tuple[Any, ...] | None) -> None:
+        """Note a record for the next block."""
         if self._kernel is None or self._closing is None:
             raise RuntimeError("a record came outside of a batch")
         if "held" in self._closing[1]:
             return
+        path = self._model.sources[source]
         try:
             event = self._event(source, value, cells)
-            emitted = self._kernel.publish(self._model.sources[source], event, self._clock)
         except BadRecord as refusal:
-            self._out.add(row, 0, REFUSED, str(refusal))
-            return
-        self._emit(row, emitted)
+            self._noted.append((row, path, refusal))
+        else:
+            self._noted.append((row, path, None))
+            self._block.append((path, event))
 
-    def _emit(self, row: int, emitted: Iterable[tuple[str, Event]]) -> None:
+    def _publish(self) -> None:
+        """Give the kernel the records that were noted, as one block."""
+        if self._kernel is None or not self._noted:
+            return
+        handled = iter(self._kernel.publish_block(self._block, self._clock))
+        for row, path, unread in self._noted:
+            outputs, bad, refusals = _UNREAD if unread else next(handled)
+            if bad is not None or unread:
+                self._out.add(row, 0, REFUSED, str(unread or BadRecord(str(bad), path)))
+            else:
+                self._emit(row, outputs, refusals)
+        self._noted, self._block = [], []
+
+    def _emit(
+        self,
+        row: int,
+        emitted: Iterable[tuple[str, Event]],
+        refusals: Iterable[tuple[str, str]],
+    ) -> None:
         ordinal = 0
         for ordinal, (window, event) in enumerate(emitted, start=1):
             self._out.add_event(row, ordinal - 1, self._outputs[window], event)
-        refusals = self._kernel.take_refusals() if self._kernel else []
         for place, (window, reason) in enumerate(refusals, start=ordinal):
             self._out.add(row, place, REFUSED, f"{window}: {reason}")
 

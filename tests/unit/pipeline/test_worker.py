@@ -1,0 +1,104 @@
+"""The worker's half of a batch: the same rows, however the records are cut into pages."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from espha.connectors.files import record_layout
+from espha.model.events import Event
+from espha.pipeline import worker
+from espha.pipeline.stream import END, LAST, OPEN, OPENED, PAD, REFUSED
+from espha.reader import read_project
+from support.models import SUB, source, xml
+
+MODEL = xml(
+    source("id*:int64,x:int64")
+    + '<window-python name="out" index="pi_EMPTY"><schema-string>id*:int64,n:int64,luck:int64'
+    "</schema-string><copy>id</copy><code><![CDATA[\nimport random\ncount = 0\n"
+    "def create(data, context):\n    global count\n    count += 1\n    100 // data['x']\n"
+    "    return [{'n': count, 'luck': random.randint(0, 10**6)}] * (data['x'] % 3)\n"
+    f"]]></code>{SUB}</window-python>"
+    f'<window-copy name="same" index="pi_HASH">{SUB}</window-copy>',
+    '<edge source="in" target="out"/><edge source="in" target="same"/>',
+)
+TEXT, LONG = pa.string(), pa.int64()
+
+
+def struct(*types: tuple[str, pa.DataType]) -> pa.StructType:
+    return pa.struct([("opcode", TEXT), ("flags", TEXT), *types])
+
+
+IN = struct(("id", LONG), ("x", LONG), ("bad", TEXT))
+OUT = pa.schema(
+    [("row", LONG), ("ordinal", pa.int32()), ("kind", pa.int32()), ("text", TEXT),
+     ("w0", struct(("f0", LONG), ("f1", LONG), ("f2", LONG))),
+     ("w1", struct(("f0", LONG), ("f1", LONG)))]
+)  # fmt: skip
+
+Row = tuple[int, str, tuple[Any, ...] | None]
+
+
+def record(id_: int | None, x: int | None, opcode: str | None = "I", bad: str | None = None) -> Row:
+    return 0, "not read", (opcode, "N", id_, x, bad)
+
+
+RECORDS = [
+    record(1, 1), record(2, 5), record(3, 0), record(None, 1), (PAD, "", None), record(4, 2),
+    record(5, 1, bad="no number"), record(6, 7), record(1, 2, "U"), record(7, 4), record(1, 0, "D"),
+]  # fmt: skip
+
+
+def page(rows: list[tuple[int, Row]]) -> pa.RecordBatch:
+    cells = [
+        None if cells is None else dict(zip([field.name for field in IN], cells, strict=True))
+        for _, (_, _, cells) in rows
+    ]
+    columns = [
+        pa.array([number for number, _ in rows], LONG),
+        pa.array([source for _, (source, _, _) in rows], pa.int32()),
+        pa.array([value for _, (_, value, _) in rows], TEXT),
+        pa.array(cells, IN),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=["row", "source", "value", "s0"])
+
+
+def run(size: int) -> list[dict[str, Any]]:
+    """Return what comes out, in pages of so many rows."""
+    project = read_project(MODEL)
+    model = worker.WorkerModel(
+        MODEL, ("q/in",), (record_layout(project.windows["q/in"]),), ("q/out", "q/same")
+    )
+    opened = json.dumps({"expect": None, "sequence": 7, "clock": 1_000})
+    again = json.dumps({"expect": 7, "sequence": 8, "clock": 2_000})
+    rows: list[Row] = [(OPEN, opened, None), *RECORDS, (OPEN, again, None), *RECORDS[:3]]
+    numbered = list(enumerate([*rows, (END, "", None)]))
+
+    def pages() -> Iterator[pa.RecordBatch]:
+        for at in range(0, len(numbered), size):
+            yield page(numbered[at : at + size])
+
+    made = worker.run_batches(model, OUT)(pages())
+    return [row for batch in made for row in batch.to_pylist()]
+
+
+def test_records_in_one_page_are_those_one_by_one() -> None:
+    expected = run(1)
+    for size in (3, 128):
+        assert run(size) == expected
+    assert {row["kind"] for row in expected} == {0, 1, OPENED, REFUSED, LAST}
+
+
+def test_each_record_has_its_own_outputs_and_refusals() -> None:
+    rows = run(128)
+    reasons = {row["row"]: row["text"] for row in rows if row["kind"] == REFUSED}
+    assert "ZeroDivisionError" in reasons[3]
+    assert reasons[14].startswith("q/same: ")
+    assert set(reasons) == {3, 4, 7, 11, 14, 15}
+    assert {row["row"] for row in rows if row["kind"] == OPENED} == {0, 12}
+    assert rows[-1]["kind"] == LAST
+    second = [row for row in rows if row["row"] == 2]
+    assert [(row["ordinal"], row["kind"]) for row in second] == [(0, 0), (1, 0), (2, 1)]
+    assert second[0]["w0"]["f1"] == second[1]["w0"]["f1"] == 2
+    assert Event(second[2]["w1"]["opcode"], "N", (2, 5)).opcode == "I"
