@@ -47,6 +47,7 @@ class Case(NamedTuple):
         before: events for a source `side`, which are there first.
         edges: in place of the one from `in`.
         upserts: whether upserts say anything about it.
+        shared: what it needs at the level of the project.
     """
 
     type: str
@@ -57,6 +58,7 @@ class Case(NamedTuple):
     before: tuple[Event, ...] = ()
     edges: str = EDGE
     upserts: bool = True
+    shared: str = ""
 
 
 def _code(text: str) -> str:
@@ -159,6 +161,13 @@ CASES = [
         note="a process of its own",
     ),
     Case(
+        "procedural",
+        OUT_SCHEMA + '<mas-map><window-map module="m" function="f" source="in"/></mas-map>',
+        note="a process of its own",
+        shared='<mas-modules><mas-module language="python" module="m">'
+        + _code("def f(x):\n    'Output: n'\n    return x") + "</mas-module></mas-modules>",
+    ),
+    Case(
         "notification",
         "<delivery-channels><log throttle-interval='1 hour'><deliver>gt($x,1)</deliver><log-info>"
         "<subject>row ${id}</subject></log-info></log></delivery-channels>",
@@ -197,7 +206,7 @@ def kernel_of(case: Case) -> Kernel:
     windows = source(SCHEMA) + window + f"{case.body}</window-{case.type}>"
     if case.before:
         windows += source(SCHEMA, name="side")
-    made = Kernel(read_project(xml(windows, case.edges)), {"q/out"})
+    made = Kernel(read_project(xml(windows, case.edges, before=case.shared)), {"q/out"})
     for event in case.before:
         made.publish("q/side", event, 0)
     return made
@@ -215,19 +224,29 @@ def upserts() -> Iterator[Event]:
         yield event._replace(opcode="P", values=(number % ROUND, *event.values[1:]))
 
 
-def rate(made: Kernel, events: Iterator[Event], *, wall: bool = False) -> float:
-    """Events a second in the best round; the model's clock passes a millisecond an event."""
+def rate(
+    made: Kernel, events: Iterator[Event], *, wall: bool = False, block: bool = False
+) -> float:
+    """Events a second in the best round.
+
+    The model's clock passes a millisecond an event, or a round where this is one block.
+    """
     seconds = time.perf_counter if wall else time.process_time
     best, clock = float("inf"), count()
     end = time.perf_counter() + SECONDS
     while time.perf_counter() < end:
         batch = [(event, next(clock)) for event in islice(events, ROUND)]
         publish: Callable[..., object] = made.publish
+        pairs = [("q/in", event) for event, _ in batch]
         started = seconds()
-        for event, now in batch:
-            publish("q/in", event, now)
+        if block:
+            handled = made.publish_block(pairs, batch[-1][1])
+        else:
+            for event, now in batch:
+                publish("q/in", event, now)
         best = min(best, seconds() - started)
         assert not made.take_refusals()
+        assert not block or not any(each.bad or each.refused for each in handled)
     return ROUND / best
 
 
@@ -260,13 +279,17 @@ def test_windows(capsys: pytest.CaptureFixture[str]) -> None:
     load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     columns = ("window", "what", "inserts/s", "upserts/s", "time of a copy's insert")
     table = Table(*columns, title=f"kernel alone, one core, {load}")
-    for case in cases():
-        wall = case.type == "python"
-        first = rate(kernel_of(case), inserts(), wall=wall)
+    outside = {"python", "procedural"}
+    measured = [(case, False) for case in cases()]
+    measured += [(case, True) for case, _ in measured if case.type in outside]
+    for case, block in measured:
+        wall = case.type in outside
+        first = rate(kernel_of(case), inserts(), wall=wall, block=block)
         second = "-"
         if case.upserts:
-            second = f"{rate(kernel_of(case), upserts(), wall=wall):,.0f}"
-        table.add_row(case.type, case.note, f"{first:,.0f}", second, f"{base / first:.1f}")
+            second = f"{rate(kernel_of(case), upserts(), wall=wall, block=block):,.0f}"
+        note = f"{case.note}, in blocks" if block else case.note
+        table.add_row(case.type, note, f"{first:,.0f}", second, f"{base / first:.1f}")
     chain = rate(Kernel(read_project(xml(CHAIN, CHAIN_EDGES)), {"q/out"}), inserts())
     names = "source, filter, compute, Summary"
     table.add_row(names, "chain", f"{chain:,.0f}", "", f"{base / chain:.1f}")
