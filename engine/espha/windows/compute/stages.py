@@ -35,12 +35,12 @@ class Projection(Protocol):
 
 def stages(window: ComputeWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a compute window."""
-    projection: Projection
     if window.code is None:
-        projection = FieldExpressions(window, feeds[0])
-    else:
-        projection = ScriptProjection(window.code, window.path, window.fields, feeds[0])
-    return [Compute(projection, window.fields, feeds[0], window.stateful)]
+        expressions = FieldExpressions(window, feeds[0])
+        return [Compute(expressions, window.fields, feeds[0], window.stateful)]
+    script = ScriptProjection(window.code, window.path, window.fields, feeds[0])
+    kind = ScriptCompute if window.code.language == "python" else Compute
+    return [kind(script, window.fields, feeds[0], window.stateful)]
 
 
 class FieldExpressions:
@@ -137,3 +137,23 @@ class Compute:
     def restore(self, state: Any) -> None:
         """Give the projection its memory back."""
         self._projection.restore(state)
+
+
+class ScriptCompute(Compute):
+    """Computes fields by a script that is asked for many events at once."""
+
+    def __init__(
+        self,
+        projection: ScriptProjection,
+        fields: tuple[Field, ...],
+        feed: tuple[Field, ...],
+        stateful: bool,
+    ) -> None:
+        super().__init__(projection, fields, feed, stateful)
+        self._in_block = projection.in_block
+
+    def process_block(
+        self, units: Sequence[Unit], moments: Sequence[Moment]
+    ) -> Sequence[Sequence[Unit] | BadRecord]:
+        """Return the events of each unit with computed values, or why it is refused."""
+        return self._in_block(self.process, self._stateful, units, moments)

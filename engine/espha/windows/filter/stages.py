@@ -32,10 +32,11 @@ class Predicate(Protocol):
 
 def stages(window: FilterWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a filter window."""
-    predicate = (
-        Condition(window) if window.code is None else ScriptPredicate(window.code, window.path)
-    )
-    return [Filter(predicate, window.stateful)]
+    if window.code is None:
+        return [Filter(Condition(window), window.stateful)]
+    predicate = ScriptPredicate(window.code, window.path)
+    kind = ScriptFilter if window.code.language == "python" else Filter
+    return [kind(predicate, window.stateful)]
 
 
 class Condition:
@@ -110,3 +111,17 @@ class Filter:
     def restore(self, state: Any) -> None:
         """Give the predicate its memory back."""
         self._predicate.restore(state)
+
+
+class ScriptFilter(Filter):
+    """A filter whose script is asked for many events at once."""
+
+    def __init__(self, predicate: ScriptPredicate, stateful: bool) -> None:
+        super().__init__(predicate, stateful)
+        self._in_block = predicate.in_block
+
+    def process_block(
+        self, units: Sequence[Unit], moments: Sequence[Moment]
+    ) -> Sequence[Sequence[Unit] | BadRecord]:
+        """Return what is left of each unit, or why it is refused."""
+        return self._in_block(self.process, self._stateful, units, moments)

@@ -6,7 +6,9 @@ reaches something outside itself.
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from espha.model.events import BadRecord, Event, Value
@@ -45,6 +47,8 @@ class ScriptHandle:
         self._window = window
         self._script: Script | None = None
         self._reason = ""
+        self._ahead: deque[Answer | BadRecord] = deque()
+        """Answers that were asked for before they are needed."""
         inputs = [Input(given.window, given.names) for given in code.inputs]
         try:
             make = _LANGUAGES[code.language]
@@ -61,6 +65,11 @@ class ScriptHandle:
         Raises:
             BadRecord: the script failed; what it had changed until then stays.
         """
+        if self._ahead:
+            answer = self._ahead.popleft()
+            if isinstance(answer, BadRecord):
+                raise answer
+            return answer
         return self._asked(self._call_of(event, at))
 
     def _asked(self, call: Call) -> Answer:
@@ -82,6 +91,37 @@ class ScriptHandle:
             BadRecord(f"the script failed: {answer}") if isinstance(answer, ScriptError) else answer
             for answer in self._script.call_block(calls)
         ]
+
+    def in_block(
+        self,
+        process: Callable[[Unit, Moment], Sequence[Unit]],
+        stateful: bool,
+        units: Sequence[Unit],
+        moments: Sequence[Moment],
+    ) -> list[Sequence[Unit] | BadRecord]:
+        """Process units, and ask the script for many of them at once.
+
+        Args:
+            process: processes a unit: it calls the script with the new row, and with the old one
+                too if it is not stateful; not for the delete of a stateful one.
+            stateful: whether it is.
+            units: what comes in.
+            moments: one for each unit.
+        """
+        results: list[Sequence[Unit] | BadRecord] = []
+        pairs = list(zip(units, moments, strict=True))
+        for several, group in groupby(pairs, lambda pair: not stateful and len(pair[0]) > 1):
+            run = list(group)
+            if not several:
+                asked = [
+                    (unit[0], at)
+                    for unit, at in run
+                    if not (stateful and unit[0].opcode in {"D", "SD"})
+                ]
+                events, times = [event for event, _ in asked], [at for _, at in asked]
+                self._ahead.extend(self.block(events, times))
+            results += [_tried(process, unit, at) for unit, at in run]
+        return results
 
     def _call_of(self, event: Event, at: Moment) -> Call:
         opcode, flags, values = event
@@ -133,6 +173,15 @@ def opcode_of(chosen: Any) -> str:
     if found is None:
         raise BadRecord(f"{OPCODE} is {word[:60]!r}; use {', '.join(SPOKEN.values())}")
     return found
+
+
+def _tried(
+    process: Callable[[Unit, Moment], Sequence[Unit]], unit: Unit, at: Moment
+) -> Sequence[Unit] | BadRecord:
+    try:
+        return process(unit, at)
+    except BadRecord as refusal:
+        return refusal
 
 
 def _options(code: Code) -> Options:
@@ -325,6 +374,7 @@ class ScriptPredicate:
 
     def __init__(self, code: Code, window: str) -> None:
         self._call = ScriptHandle(code, window, ["answer"])
+        self.in_block = self._call.in_block
 
     def passes(self, events: Sequence[Event], at: Moment) -> Sequence[object]:
         """Return what the function says of each event."""
@@ -360,6 +410,7 @@ class ScriptProjection:
             (field.name, taker(field.type), next(keys) if field.key else None) for field in fields
         ]
         self._call = ScriptHandle(code, window, [field.name for field in fields])
+        self.in_block = self._call.in_block
 
     def rows(self, events: Sequence[Event], at: Moment) -> Sequence[tuple[Value, ...]]:
         """Return the row of each event."""
