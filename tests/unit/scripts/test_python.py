@@ -7,7 +7,9 @@ import signal
 import pytest
 
 from espha.scripts import Call, Input, ScriptError
+from espha.scripts.process import imports
 from espha.scripts.python import CALLS_KEPT, PythonScript, check_python
+from support.models import ROOT
 
 
 def script(code: str, seconds: float = 10.0) -> PythonScript:
@@ -55,6 +57,54 @@ def test_python_as_it_is_used() -> None:
     found = call(script(imports + body(f"return [{rows}]")), 1, 2.5)
     assert isinstance(found, list)
     assert [row["x"] for row in found] == list(EXPRESSIONS.values())
+
+
+MODULES = sorted(imports.PURE | imports.GIVEN)
+
+
+def test_every_module_that_is_said_to_be_there_is_there() -> None:
+    lines = [f"import {name}" for name in MODULES] + ["from xml.etree import ElementTree as tree"]
+    shown = "str([tree.fromstring('<a/>').tag, urllib.parse.quote(' '), os.path.sep, io.StringIO])"
+    loaded = script("\n".join(lines) + "\n" + body(f"return {{'x': {shown}}}"))
+    assert call(loaded, 1) == [{"x": "['a', '%20', '/', <class '_io.StringIO'>]", "y": None}]
+    page = (ROOT / "docs/reference/models/scripts.md").read_text(encoding="utf-8")
+    assert " ".join(f"`{name}`" for name in MODULES) in page
+
+
+MORE = {
+    "logging.getLogger('a').isEnabledFor(10)": True,
+    "datetime.datetime.now(datetime.timezone.utc).strftime('%H:%M:%S %z')": "00:00:05 +0000",
+    "datetime.date.today() in {datetime.date(1970, 1, 1)}": True,
+    "time.strftime('%Y %m', time.localtime()) + time.ctime()[:3]": "1970 01Thu",
+    "time.strptime('2020', '%Y').tm_year + int(time.perf_counter())": 2025,
+    "os.environ.get('HOME', 'none') + os.path.join('a', 'b')": "nonea/b",
+    "str(uuid.uuid4() == uuid.uuid4()) + uuid.uuid5(uuid.NAMESPACE_DNS, 'a').hex[:4]": "False4f3f",
+    "hashlib.sha256(b'a').hexdigest()[:6]": "ca9781",
+    "next(csv.reader(io.StringIO('a;b'), delimiter=';'))[1]": "b",
+    "[d for d in {3, 1, 2} | {0}]": [3, 1, 2, 0],
+    "np.array([1.5, 2]).mean()": 1.75,
+    "np.arange(3)": [0, 1, 2],
+    "decimal.Decimal('0.5')": 0.5,
+    "fractions.Fraction(1, 4)": 0.25,
+    "datetime.datetime(2020, 1, 2, 3)": "2020-01-02 03:00:00",
+    "enum.IntEnum('E', 'A B').B": 2,
+    "bytearray(b'a')": b"a",
+    "threading.Lock().acquire()": True,
+    "ast.literal_eval('[1]')": [1],
+    "random.Random(1).random() == random.Random(1).random() != random.Random().random()": True,
+    "'é'.encode('latin-1').decode('cp1252')": "é",
+}
+
+
+def test_python_as_it_is_used_further() -> None:
+    names = (
+        "ast csv datetime decimal enum fractions hashlib io logging os random threading time uuid"
+    )
+    rows = ", ".join(f"{{'x': {code}}}" for code in MORE)
+    head = f"import {', '.join(names.split())}\nimport numpy as np\n"
+    found = call(script(head + body(f"return [{rows}]")), 1, 2.5)
+    assert isinstance(found, list)
+    assert {code: row["x"] for code, row in zip(MORE, found, strict=True)} == MORE
 
 
 def test_values_go_in_as_they_are() -> None:

@@ -116,14 +116,14 @@ def main(modules: list[str]) -> None:
     """
     source, target = sys.stdin, sys.stdout
     sys.stdin = sys.stdout = None
-    packages = 0
-    for name in (*_LATER, *modules):
+    tops = sorted({name.partition(".")[0] for name in modules} & set(imports.PACKAGES))
+    parts = [part for top in tops for part in imports.WITH_PACKAGE.get(top, ())]
+    for name in (*_LATER, *modules, *tops, *parts):
         try:
             importlib.import_module(name)
         except ImportError:
             continue
-        packages += name in imports.PACKAGES
-    _confine(packages)
+    _confine(len(tops))
 
     def write(text: str) -> None:
         target.write(text)

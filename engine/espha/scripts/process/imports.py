@@ -16,12 +16,17 @@ PURE: Final = frozenset(
 
 GIVEN: Final = frozenset(
     {"ast", "datetime", "esp", "inspect", "io", "logging", "os", "os.path", "random", "sys",
-     "time", "uuid"}
+     "threading", "time", "uuid"}
 )  # fmt: skip
 """Modules of which a script gets what depends on the events alone; see `world`."""
 
 PACKAGES: Final = ("numpy", "scipy", "pandas")
 """Packages that a script can use where they are installed."""
+
+WITH_PACKAGE: Final = {
+    "numpy": ("numpy.fft", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.random")
+}
+"""Parts that a package imports when a script first uses them, which would be too late."""
 
 _FAILURES: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 

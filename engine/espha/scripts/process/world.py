@@ -85,7 +85,7 @@ class World:
         makers: dict[str, Callable[[World], Any]] = {
             "ast": _ast, "datetime": _datetime, "esp": _esp, "inspect": _inspect, "io": _io,
             "logging": _logging, "os": _os, "os.path": _os_path, "random": _random_module,
-            "sys": _sys, "time": _time, "uuid": _uuid,
+            "sys": _sys, "threading": _threading, "time": _time, "uuid": _uuid,
         }  # fmt: skip
         found: dict[str, Any] = {}
         # Python's own code imports some of them where a script did not.
@@ -279,6 +279,24 @@ def _sys(world: World) -> Module:
 def _io(_: World) -> Module:
     names = ("StringIO", "BytesIO", "TextIOWrapper", "BufferedReader")
     return Module(**{name: getattr(io, name) for name in names})
+
+
+def _threading(_: World) -> Module:
+    class Lock(Fixed):
+        """There is one thread."""
+
+        def __enter__(self) -> bool:
+            return True
+
+        def __exit__(self, *_: Any) -> None:
+            pass
+
+        def acquire(self, *_: Any, **__: Any) -> bool:
+            return True
+
+        release = __exit__
+
+    return Module(Lock=Lock, RLock=Lock)
 
 
 def _ast(_: World) -> Module:
