@@ -164,3 +164,15 @@ def test_modules_snippets_settings_and_the_log(caplog: pytest.LogCaptureFixture)
         answer = made(**more, **({name: True} if name else {})).call(call)
         assert isinstance(answer, list)
         assert answer[0][1] == seen
+
+
+def test_files_of_the_model_are_read() -> None:
+    code = "import csv, json\nwith open('table.csv', newline='') as file:\n"
+    code += "    rows = list(csv.reader(file))\n"
+    code += "def f(d, c):\n    return {'x': rows[1][0], 'y': open(d['v'], 'rb').read()}"
+    files = {"table.csv": "a,b\né,2\n".encode(), "raw": b"\xff"}
+    loaded = script(code, files=files)
+    answers = loaded.call_block(calls("raw", "/etc/hostname", "table.csv"))
+    assert answers[0] == [["é", b"\xff"]]
+    assert "a script cannot do this: open" in str(answers[1])
+    assert answers[2] == [["é", files["table.csv"]]]

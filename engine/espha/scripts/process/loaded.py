@@ -3,10 +3,12 @@
 import ast
 import builtins
 import enum
+import io
 import json
 import sys
 import time
 import types
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -28,7 +30,7 @@ _NO_BUILTINS: Final = frozenset(
      "__loader__", "__spec__", "__import__"}
 )  # fmt: skip
 _REFUSED_BUILTINS: Final = (
-    "open", "exec", "eval", "compile", "input", "globals", "vars", "dir", "locals", "exit",
+    "exec", "eval", "compile", "input", "globals", "vars", "dir", "locals", "exit",
 )  # fmt: skip
 
 encode: Final = json.JSONEncoder().encode
@@ -109,8 +111,18 @@ class Loaded:
             "__set__": Ordered,
             "set": Ordered,
             "frozenset": Frozen,
+            "open": self._open,
             "print": lambda *texts, **_: self.world.log("info", "", *texts),
         }
+
+    def _open(self, name: Any, mode: str = "r", *_: Any, **more: Any) -> Any:
+        """Open a file that came with the model, for reading."""
+        content = self._options.get("files", {}).get(str(name))
+        if content is None or set(mode) - set("rtb"):
+            raise Refused("a script cannot do this: open")
+        binary = b64decode(content["b"])
+        encoding = more.get("encoding") or "utf-8"
+        return io.BytesIO(binary) if "b" in mode else io.StringIO(binary.decode(encoding))
 
     def _import(
         self, name: str, _names: Any = None, _own: Any = None, wanted: Any = (), level: int = 0

@@ -13,7 +13,8 @@ from espha.scripts.lua import LuaScript
 from espha.scripts.packed import listed, packed, unpacked
 from espha.scripts.world import World
 from espha.windows.shared.library import Snippet
-from espha.windows.shared.script import SPOKEN, opcode_of, taker
+from espha.windows.shared.script import SPOKEN, opcode_of
+from espha.windows.shared.script_values import taker
 
 MAX_PUBLISHED: Final = 10_000
 """Most events that scripts may publish because of one event."""
