@@ -80,9 +80,18 @@ def run_model(
     until_idle: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", min=0, help="Go on until no event has flowed for so many seconds"
+            metavar="SECONDS",
+            min=0,
+            help="Go on until no event has flowed for so many seconds; rates and timers then "
+            "follow the clock, which otherwise leaps to their next event",
         ),
     ] = None,
+    endless: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="End timers and scripts without an end after N events"
+        ),
+    ] = 1_000,
     engine: Annotated[
         str,
         typer.Option(
@@ -115,6 +124,7 @@ def run_model(
         plots=plots or (),
         connectors=connectors,
         idle_s=until_idle,
+        endless=endless,
         engine=engine,
     )
     console = Console(stderr=True)

@@ -29,6 +29,9 @@ TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 STATES: Final = ("started", "running", "finished", "stopped")
 """What a group can wait for."""
 
+SCRIPTS: Final = frozenset({"lua", "python"})
+"""Classes of connectors that are scripts."""
+
 _DIRECTIONS: Final = {
     "pub": "pub", "publish": "pub", "publisher": "pub",
     "sub": "sub", "subscribe": "sub", "subscriber": "sub",
@@ -118,6 +121,8 @@ def _check_properties(
         _check_timer(element, direction, values, findings)
     elif class_ == "adapter":
         _check_adapter(element, direction, values, findings)
+    elif class_ in SCRIPTS:
+        _check_script(element, class_, direction, values, findings)
     else:
         findings.warn(element, f"connector class {class_!r} is not run; use an adapter")
 
@@ -174,6 +179,19 @@ def _check_timer(
             timer(values)
         except ValueError as error:
             findings.refuse(element, str(error))
+
+
+def _check_script(
+    element: etree._Element,
+    class_: str,
+    direction: str,
+    values: Mapping[str, str],
+    findings: Findings,
+) -> None:
+    if direction != "pub":
+        findings.warn(element, f"a connector of class {class_} is not run with type sub")
+    elif not values.get("code", "").strip():
+        findings.warn(element, "property 'code' is missing: the script; it is not run")
 
 
 def _check_adapter(

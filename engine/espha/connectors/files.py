@@ -88,10 +88,10 @@ def file_source(properties: Mapping[str, str]) -> FileSource:
         layout=layout_of(properties).model_copy(
             update={"format": _format(properties), "header_lines": _header_lines(properties)}
         ),
-        block=max(1, _number(properties, "blocksize", 1)),
-        rate=_number(properties, "rate", 0),
-        repeat=_number(properties, "repeatcount", 0),
-        most=_number(properties, "maxevents", 0) or None,
+        block=max(1, whole_property(properties, "blocksize", 1)),
+        rate=whole_property(properties, "rate", 0),
+        repeat=whole_property(properties, "repeatcount", 0),
+        most=whole_property(properties, "maxevents", 0) or None,
         growing=_boolean(properties, "growinginputfile"),
     )
 
@@ -121,7 +121,7 @@ def precision_of(properties: Mapping[str, str]) -> int:
     Raises:
         ValueError: it is not a whole number.
     """
-    return min(30, _number(properties, "doubleprecision", 6))
+    return min(30, whole_property(properties, "doubleprecision", 6))
 
 
 def file_target(properties: Mapping[str, str]) -> FileTarget:
@@ -191,7 +191,7 @@ def _header_lines(properties: Mapping[str, str]) -> int:
     """Count header lines: older projects write true for one."""
     words = {"true": 1, "false": 0, "full": 1}
     text = properties.get("header", "").strip().lower()
-    return words[text] if text in words else _number(properties, "header", 0)
+    return words[text] if text in words else whole_property(properties, "header", 0)
 
 
 def _one_of(properties: Mapping[str, str], name: str, known: tuple[str, ...]) -> str:
@@ -210,7 +210,12 @@ def _boolean(properties: Mapping[str, str], name: str) -> bool:
     }
 
 
-def _number(properties: Mapping[str, str], name: str, default: int) -> int:
+def whole_property(properties: Mapping[str, str], name: str, default: int) -> int:
+    """Read a whole number from 0; without the property it is `default`.
+
+    Raises:
+        ValueError: it is something else; the text says so.
+    """
     text = properties.get(name, "").strip()
     if not text:
         return default

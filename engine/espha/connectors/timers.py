@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from espha.model.dates import date_reader
 from espha.model.literals import MILLISECOND, moment_at, ticks_since_epoch
 from espha.model.project import Part
 
-TIMER_PROPERTIES: Final = frozenset({"interval", "unit", "label", "basetime", "timeformat"})
-"""What has an effect."""
+TIMER_PROPERTIES: Final = frozenset(
+    {"interval", "unit", "label", "basetime", "timeformat", "maxevents", "transactional"}
+)
+"""What is known."""
 
 _TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 _MILLISECONDS: Final = {
@@ -20,6 +23,8 @@ _MILLISECONDS: Final = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
+_UNITS: Final = {**_MILLISECONDS, "ms": 1, "sec": 1_000, "": 1_000, "min": 60_000}
+"""Units of an interval."""
 _MONTHS: Final = {"month": 1, "year": 12}
 
 
@@ -90,9 +95,25 @@ def timer(properties: Mapping[str, str], name: str = "") -> Timer:
     )
 
 
+def interval(text: str) -> int:
+    """Return the milliseconds of `2 seconds`, `500 milliseconds` or `10`, which are seconds.
+
+    Raises:
+        ValueError: it is something else; the text says so.
+    """
+    number, _, unit = text.strip().partition(" ")
+    unit = unit.strip().lower()
+    unit = unit if unit in _UNITS else unit.removesuffix("s")
+    if not number:
+        return 0
+    if number.isascii() and number.isdigit() and len(number) < 9 and unit in _UNITS:
+        return int(number) * _UNITS[unit]
+    raise ValueError(f"property 'interval' is {text!r}; write it as `2 seconds`")
+
+
 def _base(text: str, time_format: str) -> int:
     try:
-        moment = datetime.strptime(text, time_format or _TIME_FORMAT)
+        moment = date_reader(time_format or _TIME_FORMAT)(text)
     except ValueError:
         shown = time_format or _TIME_FORMAT
         raise ValueError(f"property 'basetime' is {text!r}, not written as {shown}") from None

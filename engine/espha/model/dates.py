@@ -59,7 +59,7 @@ _SAME: Final = {"B": "b", "A": "a", "P": "p"}
 _TIME_OF_DAY: Final = frozenset("HIMSfpzZ")
 _ZONE: Final = r"\s*(?:Z|UTC|GMT)?"
 _REST_OF_DATE: Final = rf"(?:[:T ]\s*[0-9][0-9:.,]*)?{_ZONE}"
-_REST_OF_TIME: Final = rf"(?::[0-9]+)?{_ZONE}"
+_REST_OF_TIME: Final = rf"(?::[0-9]+(?:\.[0-9]+)?)?{_ZONE}"
 _ISO: Final = re.compile(
     r"(?P<Y>[0-9]{4})([-/])(?P<m>[0-9]{1,2})\2(?P<d>[0-9]{1,2})"
     r"(?:[T ]\s*(?P<H>[0-9]{1,2}):(?P<M>[0-9]{1,2})"

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from espha.connectors.files import FileSource, FileTarget
 from espha.model import ModelError, Project
-from espha.offline.clock import Clock, SystemClock
+from espha.offline.clock import Clock, LeapingClock, SystemClock
 from espha.offline.connectors import Connectors
 from espha.offline.engines import Engine, KernelEngine
 from espha.offline.feeds import FileFeed
@@ -49,6 +49,9 @@ BROKEN: Final = 3
 """A mistake of espha's own."""
 INTERRUPTED: Final = 130
 
+ENDLESS: Final = 1_000
+"""Events after which what has no end is ended."""
+
 Say = Callable[[str], None]
 
 
@@ -65,6 +68,7 @@ class RunOptions:
         plots: `WINDOW:FIELD,FIELD=FILE`.
         connectors: run the model's own.
         idle_s: go on until no event has flowed for so many seconds; None: end with the inputs.
+        endless: after how many events timers and scripts without an end are ended.
         engine: `spark`, `kernel`, or empty for what is there.
     """
 
@@ -76,6 +80,7 @@ class RunOptions:
     plots: Sequence[str] = ()
     connectors: bool = True
     idle_s: float | None = None
+    endless: int = ENDLESS
     engine: str = ""
 
 
@@ -191,16 +196,23 @@ def run(options: RunOptions, console: Console, clock: Clock | None = None) -> in
             sinks += _plots(plots, project)
             if options.connectors:
                 sinks += _messages(project, report.say)
-            connectors = Connectors(project, Places(options.model))
+            leaping = clock is None and options.idle_s is None
+            connectors = Connectors(
+                project,
+                Places(options.model),
+                endless=options.endless if options.idle_s is None else None,
+                say=report.say,
+            )
             engine, name = _engine(options, project, sinks, report)
             runner = Runner(
                 project,
                 engine,
-                clock or SystemClock(),
+                clock or (LeapingClock() if leaping else SystemClock()),
                 connectors=connectors if options.connectors else None,
                 inputs=feeds,
                 traces=sinks,
                 idle_ms=None if options.idle_s is None else int(options.idle_s * 1000),
+                leaping=leaping,
                 report=report.refusal,
                 progress=report.progress,
             )

@@ -1,6 +1,6 @@
 """The connectors of a model as feeds and sinks, and the order in which they start."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from espha.model import Connector, Project, Window
@@ -38,12 +38,21 @@ class Connectors:
     holds nobody up.
     """
 
-    def __init__(self, project: Project, places: Places) -> None:
+    def __init__(
+        self,
+        project: Project,
+        places: Places,
+        *,
+        endless: int | None = None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
         """Make ready; nothing is opened before `start`.
 
         Args:
             project: the model.
             places: where its files are.
+            endless: after how many events a feed is ended that has no end; None: never.
+            say: takes what scripts print.
         """
         self._all: dict[str, list[tuple[Window, Connector]]] = {}
         for path, window in project.windows.items():
@@ -56,7 +65,7 @@ class Connectors:
         self._rows = {
             window.path: WindowRows(window) for window in self._windows_to_remember(project)
         }
-        self._setting = Setting(project, places, self._rows_of)
+        self._setting = Setting(project, places, self._rows_of, endless, say)
 
     @property
     def pending(self) -> list[str]:
@@ -86,7 +95,10 @@ class Connectors:
         return () if rows is None else rows.inserts()
 
     def _windows_to_remember(self, project: Project) -> list[Window]:
-        """Return the windows whose rows a connector may want when it starts."""
+        """Return the windows whose rows a connector may want."""
+        connectors = [connector for found in self._all.values() for _, connector in found]
+        if any("esp_query" in one.properties.get("code", "") for one in connectors):
+            return list(project.windows.values())
         late = {name for group in project.groups for name, _ in group.entries}
         return [
             window

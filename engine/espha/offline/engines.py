@@ -33,9 +33,11 @@ class Engine(Protocol):
 
     Attributes:
         shown: "query/window" of the windows whose events come out.
+        polled: `due` does not know, and says when to look again.
     """
 
     shown: Collection[str]
+    polled: bool
 
     def step(self, clock: int, arrivals: Sequence[Arrival]) -> Outcome:
         """Let time pass up to `clock` (ms since 1970), then publish `arrivals` in order."""
@@ -52,6 +54,8 @@ class Engine(Protocol):
 
 class KernelEngine:
     """The kernel in this process; every window's events come out."""
+
+    polled = False
 
     def __init__(self, project: Project) -> None:
         self.shown: Collection[str] = tuple(project.windows)

@@ -9,7 +9,7 @@ from espha.model import Field, Window
 from espha.model.events import BadRecord, Event, Value
 from espha.offline.arrivals import Arrival
 from espha.records.rows import Raw
-from espha.records.text import event_reader
+from espha.records.text import event_reader, widths
 from espha.records.xml_rows import open_rows
 from espha.windows.source.spec import SourceWindow
 
@@ -23,6 +23,7 @@ class Feed(Protocol):
         paced: it does not give all that it has at once.
         ticking: it gives events for ever, by the clock.
         finished: all that is there has been given.
+        note: what its user should know in the end; empty: nothing.
         size: how much it has to read, in bytes; 0: nobody knows.
         position: how much of it has been read.
     """
@@ -32,6 +33,11 @@ class Feed(Protocol):
     paced: bool
     ticking: bool
     finished: bool
+
+    @property
+    def note(self) -> str:
+        """See above."""
+        ...
 
     @property
     def size(self) -> int:
@@ -60,6 +66,11 @@ class Feed(Protocol):
         ...
 
 
+def ended(name: str, count: int) -> str:
+    """Say that a feed without an end of its own was ended."""
+    return f"connector {name} was ended after {count:,} events; --endless N sets another number"
+
+
 _LOOK_AGAIN_MS = 100
 """How often a growing file is looked at."""
 
@@ -85,10 +96,23 @@ class FileFeed:
         self._file = open_rows(path, source.layout)
         self._shown = str(path)
         self._read = event_reader(window, source.layout)
+        self._widths = widths(window, source.layout)
+        self._odd = 0
         self._source = source
         self._rounds = source.repeat
         self._given = 0
         self._start: int | None = None
+
+    @property
+    def note(self) -> str:
+        """Say how many rows had other columns than the layout."""
+        if not self._odd:
+            return ""
+        rows = "1 row has" if self._odd == 1 else f"{self._odd:,} rows have"
+        return (
+            f"{self._shown}: {rows} fewer or more columns than expected; what is missing is null, "
+            "what is behind the last field is not read"
+        )
 
     @property
     def size(self) -> int:
@@ -142,6 +166,8 @@ class FileFeed:
             event = self._read(row.content)
         except BadRecord as refusal:
             return Arrival(self.window, self._shown, row.line, None, refusal.reason)
+        if isinstance(row.content, list) and len(row.content) not in self._widths:
+            self._odd += 1
         return Arrival(self.window, self._shown, row.line, event)
 
     def due(self, now: int) -> int | None:
@@ -162,13 +188,32 @@ class TimerFeed:
     """Gives one event a tick: a number, the tick's time, and a label."""
 
     paced = True
-    ticking = True
-    finished = False
     size = 0
     position = 0
+    note = ""
 
-    def __init__(self, name: str, window: Window, timer: Timer) -> None:
+    def __init__(
+        self,
+        name: str,
+        window: Window,
+        timer: Timer,
+        *,
+        most: int | None = None,
+        endless: int | None = None,
+    ) -> None:
+        """Make ready.
+
+        Args:
+            name: of the connector.
+            window: the source.
+            timer: when it ticks.
+            most: how many ticks there are; None: there is no end.
+            endless: how many ticks are as good as no end; None: none.
+        """
         self.name, self.window = name, window.path
+        self.ticking = most is None or (endless is not None and most > endless)
+        self.finished = False
+        self._most = endless if self.ticking else most
         self._fields = window.fields
         self._places = _places(window)
         self._timer = timer
@@ -182,11 +227,20 @@ class TimerFeed:
             self._started = now
             self._tick = self._timer.first(now)
         found: list[Arrival] = []
+        if self._most is not None:
+            limit = min(limit, self._most - self._number)
         while len(found) < limit and (time := self._timer.tick(self._tick, self._started)) <= now:
             found.append(Arrival(self.window, self.name, 0, self._event(time)))
             self._tick += 1
             self._number += 1
+        if self._number == self._most:
+            self._end()
         return found
+
+    def _end(self) -> None:
+        self.finished = True
+        if self.ticking:
+            self.note = ended(self.name, self._number)
 
     def _event(self, time: int) -> Event:
         values: list[Value] = [None] * len(self._fields)
@@ -203,6 +257,8 @@ class TimerFeed:
 
     def due(self, now: int) -> int | None:
         """Return the time of the next tick."""
+        if self.finished:
+            return None
         return now if self._started is None else self._timer.tick(self._tick, self._started)
 
     def close(self) -> None:

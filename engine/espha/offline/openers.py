@@ -1,17 +1,28 @@
 """A connector of a model as what brings events into a run, or takes them out of it."""
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from espha.connectors.commands import adapter_properties
 from espha.connectors.connectors import open_tokens
-from espha.connectors.files import FileSource, file_source, file_target
-from espha.connectors.timers import timer
+from espha.connectors.files import (
+    FileSource,
+    file_source,
+    file_target,
+    layout_of,
+    whole_property,
+)
+from espha.connectors.timers import interval, timer
 from espha.model import Connector, Project, Window
 from espha.model.events import Event
 from espha.offline.feeds import Feed, FileFeed, TimerFeed
 from espha.offline.places import Found, Places
+from espha.offline.publishers.common import Publisher, PublisherError
+from espha.offline.publishers.feed import ScriptFeed
+from espha.offline.publishers.lua import LuaPublisher
+from espha.offline.publishers.python import PythonPublisher
 from espha.offline.sinks import FileSink, Sink
 from espha.records.layout import FILE_FORMATS
 
@@ -28,11 +39,15 @@ class Setting:
         project: the model.
         places: where its files are.
         rows: returns the rows that a window, "query/window", has by now.
+        endless: after how many events a feed is ended that has no end; None: never.
+        say: takes what scripts print.
     """
 
     project: Project
     places: Places
     rows: Callable[[str], Iterable[Event]]
+    endless: int | None
+    say: Callable[[str], None]
 
 
 @dataclass
@@ -109,8 +124,69 @@ def _notes(name: str, found: Found) -> list[str]:
 
 
 def _timer(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
-    _check_tokens(connector.properties)
-    return Opened(feed=TimerFeed(name, window, timer(connector.properties, connector.name)))
+    properties = connector.properties
+    _check_tokens(properties)
+    return Opened(
+        feed=TimerFeed(
+            name,
+            window,
+            timer(properties, connector.name),
+            most=whole_property(properties, "maxevents", 0) or None,
+            endless=setting.endless,
+        )
+    )
+
+
+def _script(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    properties = connector.properties
+    _check_tokens({key: text for key, text in properties.items() if key != "code"})
+    code = properties.get("code", "")
+    if not code.strip():
+        raise NotRun("property 'code' is missing: the script")
+    function = properties.get("publish", "").strip() or "publish"
+    variables = {**os.environ, **setting.places.tokens()}
+    try:
+        most = whole_property(properties, "maxevents", 0) or None
+        every = interval(properties.get("interval", ""))
+        if connector.class_ == "python":
+            publisher: Publisher = PythonPublisher(
+                code,
+                function,
+                init=properties.get("init", "").strip(),
+                home=setting.places.home,
+                variables=setting.places.tokens(),
+            )
+        else:
+            publisher = LuaPublisher(
+                code,
+                function,
+                query=lambda wanted: _named_rows(wanted, setting),
+                variables=variables,
+                log=lambda text: setting.say(f"{name}: {text}"),
+            )
+    except (PublisherError, ValueError) as error:
+        raise NotRun(str(error)) from None
+    layout = layout_of({"dateformat": properties.get("dateformat", "")})
+    feed = ScriptFeed(
+        name,
+        window,
+        publisher,
+        interval=every,
+        most=most,
+        endless=setting.endless,
+        layout=layout,
+    )
+    return Opened(feed=feed)
+
+
+def _named_rows(wanted: str, setting: Setting) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a window as dicts; it is called `window`, or `query/window`."""
+    for path, window in setting.project.windows.items():
+        if wanted in {path, window.name}:
+            names = [field.name for field in window.fields]
+            for event in setting.rows(path):
+                yield dict(zip(names, event.values, strict=True))
+            return
 
 
 def _check_tokens(properties: Mapping[str, str]) -> None:
@@ -119,4 +195,10 @@ def _check_tokens(properties: Mapping[str, str]) -> None:
 
 
 _Opener = Callable[[str, Window, Connector, Setting], Opened]
-_OPENERS: Final[dict[str, _Opener]] = {"fs": _file, "adapter": _adapter, "timer": _timer}
+_OPENERS: Final[dict[str, _Opener]] = {
+    "fs": _file,
+    "adapter": _adapter,
+    "timer": _timer,
+    "lua": _script,
+    "python": _script,
+}

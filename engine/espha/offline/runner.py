@@ -63,6 +63,7 @@ class Runner:
         inputs: Sequence[Feed],
         traces: Sequence[Sink],
         idle_ms: int | None = None,
+        leaping: bool = False,
         report: Callable[[Arrival | None, str, str], None],
         progress: Callable[[Tally], None] = lambda tally: None,
     ) -> None:
@@ -77,6 +78,7 @@ class Runner:
             traces: further sinks.
             idle_ms: go on until no event has flowed for so long; None: end with the feeds, or
                 three heartbeats later where windows have them.
+            leaping: the clock leaps, so nobody has to look up while it waits.
             report: is told of each refusal: what came, which window refused it (empty: it was
                 no event), and why.
             progress: is called after each batch.
@@ -90,6 +92,8 @@ class Runner:
         self._sinks: dict[str, list[Sink]] = {}
         self.sinks: list[Sink] = []
         self._idle_ms = _last_beats(project) if idle_ms is None else idle_ms
+        self._until_idle = idle_ms is not None
+        self._leaping = leaping
         self._report = report
         self._progress = progress
         self._ticking = _behind_counters(project)
@@ -115,6 +119,7 @@ class Runner:
             if not self._unfinished() and (self._idle_ms is None or now - flowed >= self._idle_ms):
                 break
             self._wait(now, flowed)
+        self.tally.notes += [feed.note for feed in [*self._feeds, *self._inputs] if feed.note]
         if self._connectors is not None:
             self.tally.notes += [
                 f"connector group {name} never started: what it waits for never came so far"
@@ -173,9 +178,12 @@ class Runner:
         return found
 
     def _unfinished(self, *, paced: bool = True) -> bool:
+        feeds = [*self._feeds, *self._inputs]
+        # Ticks end with what is finite; where there are ticks alone, they are what a run is about.
+        ticks_alone = not self._until_idle and all(feed.ticking for feed in feeds)
         return any(
-            not feed.finished and not feed.ticking and (paced or not feed.paced)
-            for feed in [*self._feeds, *self._inputs]
+            not feed.finished and (ticks_alone or not feed.ticking) and (paced or not feed.paced)
+            for feed in feeds
         )
 
     def _done(self) -> float | None:
@@ -227,16 +235,18 @@ class Runner:
         )
 
     def _wait(self, now: int, flowed: int) -> None:
-        times = [now + _PAUSE_MS]
+        times: list[int] = []
         for feed in [*self._feeds, *self._inputs]:
             due = feed.due(now)
             if due is not None:
                 times.append(due)
         due = self.engine.due(now)
-        if due is not None:
+        if due is not None and not (self._leaping and self.engine.polled):
             times.append(due)
         if self._idle_ms is not None:
             times.append(flowed + self._idle_ms)
+        if not times or not self._leaping:
+            times.append(now + _PAUSE_MS)
         self._clock.wait(max(1, min(times) - now))
 
 

@@ -50,6 +50,8 @@ class SparkEngine:
     wants come out.
     """
 
+    polled = True
+
     def __init__(
         self,
         xml: bytes,

@@ -135,6 +135,14 @@ def left_out(window: Window, layout: CsvLayout) -> int | None:
     return next(place for place, field in enumerate(window.fields) if field.key)
 
 
+def widths(window: Window, layout: CsvLayout) -> frozenset[int]:
+    """Return how many cells a row can have that lacks nothing and has no more than it needs."""
+    width = len(window.fields) - (left_out(window, layout) is not None)
+    if layout.opcode:
+        return frozenset({width + 1 + layout.flags})
+    return frozenset({width, width + layout.flags})
+
+
 Place = Callable[[Sequence[str]], tuple[str, str, list[str]]]
 
 
@@ -150,7 +158,7 @@ def placer(window: Window, layout: CsvLayout) -> Place:
     def place(cells: Sequence[str]) -> tuple[str, str, list[str]]:
         opcode, flags, rest = default_opcode, default_flags, list(cells)
         if layout.opcode and rest:
-            opcode = rest.pop(0)
+            opcode = rest.pop(0) or default_opcode
         # A file without opcodes seldom has flags, though nobody said so.
         if layout.flags and rest and (layout.opcode or len(rest) != width):
             flags = rest.pop(0)

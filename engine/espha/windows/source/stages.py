@@ -70,6 +70,7 @@ class Intake:
         raise AssertionError("no field was refused")
 
     def _numbered(self, values: list[Value]) -> list[Value]:
+        # A key that comes with the event does not count, as in SAS ESP.
         place, number = self._keys[0], self._next
         values[place] = str(number) if self._text_key else number
         self._next = number + 1

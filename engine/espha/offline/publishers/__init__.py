@@ -1,0 +1,1 @@
+"""Connectors that are scripts: their functions make the events."""
