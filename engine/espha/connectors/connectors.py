@@ -29,6 +29,9 @@ TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 STATES: Final = ("started", "running", "finished", "stopped")
 """What a group can wait for."""
 
+OUTSIDE: Final = frozenset({"url", "websocket", "db", "project"})
+"""Classes of connectors that are run offline, and say there what they lack."""
+
 SCRIPTS: Final = frozenset({"lua", "python"})
 """Classes of connectors that are scripts."""
 
@@ -121,6 +124,8 @@ def _check_properties(
         _check_timer(element, direction, values, findings)
     elif class_ == "adapter":
         _check_adapter(element, direction, values, findings)
+    elif class_ in OUTSIDE:
+        return
     elif class_ in SCRIPTS:
         _check_script(element, class_, direction, values, findings)
     else:

@@ -1,6 +1,6 @@
 """The connectors of a model as feeds and sinks, and the order in which they start."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from espha.model import Connector, Project, Window
@@ -9,6 +9,7 @@ from espha.model.project import ConnectorGroup, ConnectorState
 from espha.offline.feeds import Feed
 from espha.offline.openers import NotRun, Setting, open_connector
 from espha.offline.places import Places
+from espha.offline.relay import RelayFeed
 from espha.offline.rows import WindowRows
 from espha.offline.sinks import Sink
 
@@ -21,12 +22,14 @@ class Started:
         feeds: what brings events.
         sinks: what takes them.
         notes: a sentence for each connector that is not run, or not as the model says.
+        left_out: how many connectors are not run.
         troubles: a sentence for each connector whose file cannot be opened.
     """
 
     feeds: list[Feed] = field(default_factory=list)
     sinks: list[Sink] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    left_out: int = 0
     troubles: list[str] = field(default_factory=list)
 
 
@@ -85,8 +88,11 @@ class Connectors:
                 self._begin(name, started)
         return started
 
-    def observe(self, window: str, events: Iterable[Event]) -> None:
-        """Note what leaves a window, for connectors that begin with a snapshot of it later."""
+    def observe(self, window: str, events: Sequence[Event]) -> None:
+        """Note what leaves a window, for connectors that want its rows or its events."""
+        for feed in self._feeds.values():
+            if isinstance(feed, RelayFeed) and feed.source == window:
+                feed.put(events)
         if window in self._rows:
             self._rows[window].take(events)
 
@@ -132,6 +138,7 @@ class Connectors:
                 opened = open_connector(name, window, connector, self._setting)
             except NotRun as why:
                 started.notes.append(f"connector {name} is not run: {why}")
+                started.left_out += 1
             except OSError as error:
                 file = f"{error.filename}: " if error.filename else ""
                 started.troubles.append(f"connector {name}: {file}{error.strerror or error}")

@@ -18,11 +18,16 @@ from espha.connectors.timers import interval, timer
 from espha.model import Connector, Project, Window
 from espha.model.events import Event
 from espha.offline.feeds import Feed, FileFeed, TimerFeed
+from espha.offline.outside.common import IteratorFeed, NotReached
+from espha.offline.outside.database import TableSink, selected
+from espha.offline.outside.kafka import TopicSink, consumed
+from espha.offline.outside.web import url_arrivals, websocket_arrivals
 from espha.offline.places import Found, Places
 from espha.offline.publishers.common import Publisher, PublisherError
 from espha.offline.publishers.feed import ScriptFeed
 from espha.offline.publishers.lua import LuaPublisher
 from espha.offline.publishers.python import PythonPublisher
+from espha.offline.relay import RelayFeed, relayed
 from espha.offline.sinks import FileSink, Sink
 from espha.records.layout import FILE_FORMATS
 
@@ -179,6 +184,59 @@ def _script(name: str, window: Window, connector: Connector, setting: Setting) -
     return Opened(feed=feed)
 
 
+def _web(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    properties = connector.properties
+    most = _most(properties)
+    open_ = url_arrivals if connector.class_ == "url" else websocket_arrivals
+    try:
+        arrivals = open_(name, window, properties, setting.places, setting.places.tokens())
+    except NotReached as error:
+        raise NotRun(str(error)) from None
+    if connector.class_ == "websocket" and most is None:
+        most = setting.endless
+    return Opened(feed=IteratorFeed(name, window, arrivals, most))
+
+
+def _database(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    properties = connector.properties
+    _check_tokens(properties)
+    try:
+        if connector.type == "sub":
+            return Opened(sink=TableSink(name, window, properties, setting.places))
+        arrivals = selected(name, window, properties, setting.places)
+    except NotReached as error:
+        raise NotRun(str(error)) from None
+    return Opened(feed=IteratorFeed(name, window, arrivals, _most(properties)))
+
+
+def _kafka(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    properties = connector.properties
+    _check_tokens(properties)
+    try:
+        if connector.type == "sub":
+            return Opened(sink=TopicSink(name, window, properties))
+        arrivals = consumed(name, window, properties)
+    except (NotReached, ValueError) as error:
+        raise NotRun(f"{error}; use --input or --trace") from None
+    return Opened(feed=IteratorFeed(name, window, arrivals, _most(properties)))
+
+
+def _project(name: str, window: Window, connector: Connector, setting: Setting) -> Opened:
+    _check_tokens(connector.properties)
+    try:
+        source = relayed(connector.properties, setting.project)
+    except ValueError as error:
+        raise NotRun(str(error)) from None
+    return Opened(feed=RelayFeed(name, window, source, _most(connector.properties)))
+
+
+def _most(properties: Mapping[str, str]) -> int | None:
+    try:
+        return whole_property(properties, "maxevents", 0) or None
+    except ValueError as error:
+        raise NotRun(str(error)) from None
+
+
 def _named_rows(wanted: str, setting: Setting) -> Iterator[dict[str, Any]]:
     """Yield the rows of a window as dicts; it is called `window`, or `query/window`."""
     for path, window in setting.project.windows.items():
@@ -201,4 +259,9 @@ _OPENERS: Final[dict[str, _Opener]] = {
     "timer": _timer,
     "lua": _script,
     "python": _script,
+    "url": _web,
+    "websocket": _web,
+    "db": _database,
+    "kafka": _kafka,
+    "project": _project,
 }

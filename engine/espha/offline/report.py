@@ -22,6 +22,8 @@ from espha.offline.runner import Runner, Tally
 
 SHOWN = 10
 """Refusals that are told in full; the others are counted."""
+SUMMED_UP = 3
+"""Refusals that are told again in the end, below the table."""
 
 
 class Report:
@@ -30,6 +32,7 @@ class Report:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._refusals = 0
+        self._first: list[str] = []
         self._progress = Progress(
             BarColumn(),
             TaskProgressColumn(),
@@ -69,7 +72,10 @@ class Report:
         if arrival is not None:
             where = f"{arrival.origin}:{arrival.line}" if arrival.line else arrival.origin
         at = f" (at {window})" if window else ""
-        self.say(f"{where}: {reason}{at}")
+        sentence = f"{where}: {reason}{at}"
+        self.say(sentence)
+        if len(self._first) < SUMMED_UP:
+            self._first.append(sentence)
 
     def progress(self, tally: Tally) -> None:
         """Show how far the run is."""
@@ -89,8 +95,14 @@ class Report:
         for sentence in [*tally.notes, *tally.troubles]:
             self.say(sentence)
         self._console.print(_table(project, runner))
-        read, bad = tally.read.total(), tally.bad
-        self.say(f"{read:,} events in, {bad:,} bad; run by {engine}")
+        word = "connector" if tally.left_out == 1 else "connectors"
+        left_out = f", {tally.left_out} {word} left out" if tally.left_out else ""
+        counts = f"{tally.read.total():,} events in, {tally.bad:,} bad{left_out}"
+        self.say(f"{counts}; run by {engine}")
+        if self._refusals > SUMMED_UP:
+            self.say("the first refusals:")
+            for sentence in self._first:
+                self.say(f"  {sentence}")
 
 
 def _table(project: Project, runner: Runner) -> Table:

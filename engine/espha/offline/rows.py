@@ -6,24 +6,41 @@ from espha.model import Window
 from espha.model.events import Event, Value
 
 
+class UpdateBlocks:
+    """Tells the old rows of updates from deletes, in what leaves a window."""
+
+    def __init__(self, window: Window) -> None:
+        self._key = [place for place, item in enumerate(window.fields) if item.key]
+        self._updated: tuple[Value, ...] | None = None
+
+    def key(self, event: Event) -> tuple[Value, ...]:
+        """Return the values of the key fields."""
+        return tuple([event.values[place] for place in self._key])
+
+    def is_old_row(self, event: Event) -> bool:
+        """Take the next event; say whether it is the old row of the update before it."""
+        key, updated = self.key(event), self._updated
+        self._updated = key if event.opcode == "U" else None
+        return event.opcode == "D" and updated == key
+
+
 class WindowRows:
     """The rows of one window."""
 
     def __init__(self, window: Window) -> None:
-        self._key = [place for place, item in enumerate(window.fields) if item.key]
+        self._blocks = UpdateBlocks(window)
         self._rows: dict[tuple[Value, ...], Event] = {}
-        self._updated: tuple[Value, ...] | None = None
 
     def take(self, events: Iterable[Event]) -> None:
         """Note what leaves the window, in order."""
         for event in events:
-            key = tuple([event.values[place] for place in self._key])
-            if event.opcode != "D":
-                self._rows[key] = Event("I", "N", event.values)
-            elif self._updated != key:
+            if self._blocks.is_old_row(event):
+                continue
+            key = self._blocks.key(event)
+            if event.opcode == "D":
                 self._rows.pop(key, None)
-            # A delete right behind an update of the same key is the old row of an update block.
-            self._updated = key if event.opcode == "U" else None
+            else:
+                self._rows[key] = Event("I", "N", event.values)
 
     def inserts(self) -> list[Event]:
         """Return the rows, as inserts."""

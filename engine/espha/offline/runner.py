@@ -32,6 +32,7 @@ class Tally:
         left: events that left each window, as far as the engine says.
         refused: events that each window refused.
         notes: sentences about what was not done.
+        left_out: how many connectors were not run.
         troubles: sentences about files that could not be read or written.
         done: which part of the inputs has been read, from 0 to 1; None: nobody knows.
     """
@@ -41,6 +42,7 @@ class Tally:
     left: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    left_out: int = 0
     troubles: list[str] = field(default_factory=list)
     done: float | None = None
 
@@ -144,6 +146,7 @@ class Runner:
         for sink in started.sinks:
             self._add_sink(sink)
         self.tally.notes += started.notes
+        self.tally.left_out += started.left_out
         self.tally.troubles += started.troubles
 
     def _add_sink(self, sink: Sink) -> None:

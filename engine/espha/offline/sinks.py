@@ -6,7 +6,8 @@ from typing import Protocol
 
 from espha.connectors.files import FileTarget
 from espha.model import Window
-from espha.model.events import Event, Value
+from espha.model.events import Event
+from espha.offline.rows import UpdateBlocks
 from espha.offline.senders import Sender, SendError
 from espha.records.text import event_writer
 from espha.records.xml_rows import CLOSING, OPENING, xml_writer
@@ -61,10 +62,9 @@ class FileSink:
         write = xml_writer if target.format == "xml" else event_writer
         self._line = write(window.fields, target)
         self._target = target
-        self._key = [place for place, field in enumerate(window.fields) if field.key]
+        self._blocks = UpdateBlocks(window)
         # Only a window with an index makes update blocks.
         self._pairs = target.collapse
-        self._last: tuple[Value, ...] | None = None
         self._header(window)
 
     def write(self, events: Iterable[Event]) -> None:
@@ -88,13 +88,7 @@ class FileSink:
     def _left_out(self, event: Event) -> bool:
         if self._target.drop_retention_deletes and event.opcode == "D" and event.flags == "R":
             return True
-        if not self._pairs:
-            return False
-        last, self._last = self._last, None
-        key = tuple([event.values[place] for place in self._key])
-        if event.opcode == "U":
-            self._last = key
-        return event.opcode == "D" and last == key
+        return self._pairs and self._blocks.is_old_row(event)
 
     def _header(self, window: Window) -> None:
         if self._target.format == "xml":

@@ -2,6 +2,7 @@
 
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def connector(class_: str, code: str, **properties: str) -> str:
     return f"<connectors>{inner}</connectors>"
 
 
-def run(place: Place, windows: str, expected: int = DONE, **options: object) -> list[str]:
+def run(place: Place, windows: str, expected: int = DONE, **options: Any) -> list[str]:
     """Run a project of sources; return what leaves `in`."""
     place.write("model.xml", xml(windows, index="pi_HASH"))
     trace = place.folder / "trace.csv"

@@ -15,6 +15,7 @@ import os
 import resource
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 MEMORY = 1024 * 1024 * 1024
@@ -59,14 +60,11 @@ def confine(home: str) -> None:
 
 def open_nearby(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
     """Open a file; one that is not there is looked for by its name, in the project."""
-    try:
-        return open(file, mode, *arguments, **options)
-    except FileNotFoundError:
-        name = os.path.basename(os.fsdecode(file))
-        for folder in (".", *sorted(each.path for each in os.scandir() if each.is_dir())):
-            if os.path.exists(os.path.join(folder, name)):
-                return open(os.path.join(folder, name), mode, *arguments, **options)
-        raise
+    path = Path(os.fsdecode(file))
+    if not path.exists():
+        folders = [Path(), *sorted(each for each in Path().iterdir() if each.is_dir())]
+        path = next((each / path.name for each in folders if (each / path.name).exists()), path)
+    return path.open(mode, *arguments, **options)
 
 
 def esp_module() -> types.ModuleType:

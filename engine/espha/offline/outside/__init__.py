@@ -1,0 +1,1 @@
+"""Connectors to what stands outside: web addresses, databases, brokers."""
