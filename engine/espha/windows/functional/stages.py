@@ -85,6 +85,8 @@ class Functional:
         window.context.into(scope)
         self._outer = scope
         self._ways = [_Way(window, feed, loop, scope) for loop in (None, *window.loops)]
+        # Without loops, and that is what nearly all windows are, nothing has to be gone through.
+        self._alone = None if window.loops else self._ways[0].event
         self._frame = Frame(max(way.size for way in self._ways), window.path)
         self._inputs = window.inputs
         self._keys = [place for place, field in enumerate(window.fields) if field.key]
@@ -138,21 +140,24 @@ class Functional:
         frame.clock, frame.token, frame.source = at.clock, at.token, self._inputs[at.port]
         frame.number = 0
         self._outer.run(frame)
-        result: list[Event] = []
-        for place, way in enumerate(self._ways):
-            before_loops = place == 0 and len(self._ways) > 1
+        if self._alone is not None:
+            made = self._alone(frame)
+            self._check_keys(made)
+            return made
+        first = self._ways[0].events(frame)
+        # An event in front of loops may be without a key: it is left out.
+        result = [event for event in first if None not in self._key(event)]
+        for way in self._ways[1:]:
             made = way.events(frame)
-            result += [event for event in made if self._has_key(event, optional=before_loops)]
+            self._check_keys(made)
+            result += made
         return result
 
-    def _has_key(self, event: Event, *, optional: bool) -> bool:
-        """Say whether an event has its key; only one in front of loops may be without."""
-        for place in self._keys:
-            if event.values[place] is None and not optional:
-                raise BadRecord(f"key field {self._names[place]} is null")
-            if event.values[place] is None:
-                return False
-        return True
+    def _check_keys(self, events: list[Event]) -> None:
+        for event in events:
+            for place in self._keys:
+                if event.values[place] is None:
+                    raise BadRecord(f"key field {self._names[place]} is null")
 
     def state(self) -> Any:
         """Return how many events have been made, and how many random values drawn."""
@@ -193,7 +198,7 @@ class _Way:
     def events(self, frame: Frame) -> list[Event]:
         """Return the events of one event."""
         if self._elements is None or self._scope is None:
-            return self._event(frame)
+            return self.event(frame)
         elements = self._elements(frame)
         if len(elements) > MAX_EVENTS:
             raise BadRecord(f"a loop finds more than {MAX_EVENTS} things")
@@ -201,19 +206,21 @@ class _Way:
         for element in elements:
             frame.slots[self._slot] = element
             self._scope.run(frame)
-            result += self._event(frame)
+            result += self.event(frame)
         return result
 
-    def _event(self, frame: Frame) -> list[Event]:
+    def event(self, frame: Frame) -> list[Event]:
+        """Return the event of what the frame holds, unless none shall be made of it."""
         if self._generate is not None and not truth(self._generate(frame)):
             return []
         values = tuple([column(frame) for column in self._columns])
         frame.number += 1
         frame.counter += 1
-        return [Event(self._opcode_of(frame), frame.flags, values)]
+        opcode = frame.opcode if self.opcode is None else self._opcode_of(frame, self.opcode)
+        return [Event(opcode, frame.flags, values)]
 
-    def _opcode_of(self, frame: Frame) -> str:
-        found = None if self.opcode is None else text(self.opcode(frame))
+    def _opcode_of(self, frame: Frame, run: Run) -> str:
+        found = text(run(frame))
         if found is None:
             return frame.opcode
         opcode = _OPCODES.get(found.strip().lower())
