@@ -69,12 +69,14 @@ def test_how_many_pairs_are_compared_has_limits() -> None:
 def test_lags_are_those_of_the_greatest_cross_correlations() -> None:
     rng = np.random.default_rng(1)
     goal = rng.normal(size=64)
-    leading, opposite = np.roll(goal, -3), -np.roll(goal, -5)
+    following, opposite = np.roll(goal, 3), -np.roll(goal, 5)
     run = Run("LagMonitor", windowLength=64, maxLag=8)
-    (row,) = [row for pair in np.column_stack([leading, goal]).tolist() for row in run.rows(*pair)]
-    series, target = leading - leading.mean(), goal - goal.mean()
+    (row,) = [
+        row for pair in np.column_stack([following, goal]).tolist() for row in run.rows(*pair)
+    ]
+    series, target = following - following.mean(), goal - goal.mean()
     size = math.sqrt((series**2).sum() * (target**2).sum())
-    expected = [(series[: 64 - lag] * target[lag:]).sum() / size for lag in range(9)]
+    expected = [(target[: 64 - lag] * series[lag:]).sum() / size for lag in range(9)]
     assert row["maxCCFOut"] == (pytest.approx(max(expected)),)
     assert row["minCCFOut"] == (pytest.approx(min(expected)),)
     assert row["absCCFOut"] == row["maxCCFOut"]
@@ -87,6 +89,20 @@ def test_lags_are_those_of_the_greatest_cross_correlations() -> None:
     (row,) = [row for pair in pairs for row in mirrored.rows(*pair)]
     assert (row["minLagOut"], row["absLagOut"]) == ((-5.0,), (-5.0,))
     assert row["absCCFOut"][0] == -row["minCCFOut"][0] > 0.8
+
+
+def test_lists_go_into_a_field_for_each_input() -> None:
+    run = Run(
+        "LagMonitor",
+        inputs={"input": "x,y", "target": "y"},
+        outputs={"absLagOut": "one,other", "maxCCFOut": "r", "timeIdOut": "time"},
+        schema="id*:int64,one:int64,other:double,r:double,time:int64",
+        windowLength=5,
+        maxLag=2,
+    )
+    (row,) = [row for n in (0, 1, 5, 2, 4) for row in run.rows(float(n), float(n * n))]
+    assert (row["one"], row["other"], row["time"]) == (0, 0.0, None)
+    assert row["r"] > 0.9
 
 
 def test_lags_are_looked_for_when_a_window_is_full() -> None:

@@ -8,7 +8,7 @@ Kind = Literal["count", "number", "text", "blob", "any"]
 Setting = int | float | str | bool
 Settings = Mapping[str, Setting]
 
-MAX_WINDOW: Final = 100_000
+MAX_WINDOW: Final = 1_000_000
 """Longest window, in events."""
 MAX_WALKED: Final = 10_000
 """Longest window of an algorithm that walks over it at each event."""

@@ -13,6 +13,9 @@ Results = dict[str, Number | None]
 
 _LEAST_PROBABILITY: Final = 1e-15
 """A probability of zero would make the log loss infinite."""
+_SIZES: Final = frozenset({"maeOut", "rmaeOut"})
+_LOGS: Final = frozenset({"msleOut", "rmsleOut"})
+"""What needs sums of its own."""
 
 
 class Terms(NamedTuple):
@@ -23,7 +26,8 @@ class Terms(NamedTuple):
         size: the size of the error.
         wrong: whether the class is wrong.
         loss: the log loss.
-        log_square: the squared distance of the logarithms of 1 + the values; None: there is none.
+        log_square: the squared distance of the logarithms of 1 + the values; None: there is none,
+            or it is not needed.
     """
 
     square: float
@@ -45,6 +49,9 @@ class FitStat:
         labels = [part.strip() for part in str(settings["classLabels"]).split(",")]
         self._labels = [part for part in labels if part]
         self._wanted = wanted
+        self._has_sizes = not _SIZES.isdisjoint(wanted)
+        self._has_logs = not (self._labels or _LOGS.isdisjoint(wanted))
+        self._has_losses = bool(self._labels) and "mcllOut" in wanted
         self._clear()
 
     def _clear(self) -> None:
@@ -76,7 +83,7 @@ class FitStat:
         predicted, actual = float(predictions[0]), float(response)
         error = actual - predicted
         square, log_square = error * error, None
-        if predicted > -1 and actual > -1:
+        if self._has_logs and predicted > -1 and actual > -1:
             log_square = (math.log1p(actual) - math.log1p(predicted)) ** 2
         finite = math.isfinite(square)
         return Terms(square, abs(error), log_square=log_square) if finite else None
@@ -100,8 +107,9 @@ class FitStat:
         self._n += sign
         self._wrong += sign * wrong
         self._square.add(square, sign)
-        self._size.add(size, sign)
-        if self._labels:
+        if self._has_sizes:
+            self._size.add(size, sign)
+        if self._has_losses:
             self._loss.add(loss, sign)
         if log_square is not None:
             self._logs += sign
@@ -112,14 +120,18 @@ class FitStat:
         results: Results = dict.fromkeys(self._wanted)
         results |= {"nOut": self._n, "nmissOut": self._missing, "divOut": divisor}
         if self._n:
-            ase, mae = self._square.value(divisor), self._size.value(divisor)
+            ase = self._square.value(divisor)
             results |= {"aseOut": ase, "raseOut": math.sqrt(ase)}
+        if self._n and self._has_sizes:
+            mae = self._size.value(divisor)
             results |= {"maeOut": mae, "rmaeOut": math.sqrt(mae)}
         if self._logs:
             msle = self._log_square.value(self._logs)
             results |= {"msleOut": msle, "rmsleOut": math.sqrt(msle)}
         if self._n and self._labels:
-            results |= {"mceOut": self._wrong / self._n, "mcllOut": self._loss.value(self._n)}
+            results["mceOut"] = self._wrong / self._n
+            if self._has_losses:
+                results["mcllOut"] = self._loss.value(self._n)
         return results
 
     def state(self) -> Any:

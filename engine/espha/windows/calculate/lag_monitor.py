@@ -12,7 +12,7 @@ Series = npt.NDArray[np.float64]
 class LagMonitor:
     """The cross-correlations of the inputs with the target, once a window is full.
 
-    At the lag k, a value of an input is compared with the target k events later. Means and
+    At the lag k, a value of the target is compared with an input k events later. Means and
     deviations are those of the whole window; a null counts as the mean.
     """
 
@@ -85,8 +85,8 @@ def _at(series: Series, goal: Series, lag: int) -> float:
     if abs(lag) >= len(series):
         return 0.0
     if lag >= 0:
-        return _product(series[: len(series) - lag], goal[lag:])
-    return _product(series[-lag:], goal[: len(goal) + lag])
+        return _product(goal[: len(goal) - lag], series[lag:])
+    return _product(goal[-lag:], series[: len(series) + lag])
 
 
 def _product(one: Series, other: Series) -> float:

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left, insort
 from collections import deque
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,8 @@ from espha.windows.shared.exact import Number
 
 MOST: Final = 10_000
 """How many of the last events count where the window holds all."""
+COMPARED: Final = 1_000
+"""How many of the last events sample entropy compares: that costs the square of their number."""
 
 
 class Recent:
@@ -63,10 +66,12 @@ class Recent:
         """Return -ln(A / B): how seldom what was alike for `length` values stays so for one more.
 
         B counts the pairs of rows of `length` values that differ nowhere by more than the
-        tolerance, A those of them that do not by their next values either. Nulls are left out.
+        tolerance, A those of them that do not by their next values either. Nulls are left out, and
+        what is older than the last `COMPARED` events.
         None: there are no such pairs.
         """
-        values = np.array([value for value in self._events if value is not None], dtype=float)
+        events = islice(self._events, max(0, len(self._events) - COMPARED), None)
+        values = np.array([value for value in events if value is not None], dtype=float)
         alike = longer = 0
         for lag in range(1, len(values) - length):
             close = np.abs(values[lag:] - values[:-lag]) <= tolerance

@@ -1,18 +1,22 @@
 """Between rows and algorithms: the values that one looks at, and the rows that results make."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from espha.model.events import Value
+from espha.model.literals import INT32, INT64
 from espha.model.project import Field
-from espha.model.types import ARRAYS
+from espha.model.types import ARRAYS, DOUBLES
 from espha.windows.calculate.maps import Input, Output, Slot
-from espha.windows.calculate.values import Convert, converter
+from espha.windows.calculate.values import converter
 
 Row = tuple[Value, ...]
 Results = Sequence[Any]
 Take = Callable[[Any], Any]
+
+_SIZES: Final = {**dict.fromkeys(DOUBLES, math.inf), "int64": INT64[1], "int32": INT32[1]}
 
 
 def looker(inputs: Iterable[Input], many: Iterable[bool], feed: Sequence[Field]) -> Take:
@@ -82,12 +86,12 @@ class Writer:
     def __init__(
         self, outputs: Iterable[Output], lists: Collection[str], fields: Sequence[Field]
     ) -> None:
-        """Prepare the way of each result.
+        """Find the ways from results to fields.
 
         Args:
-            outputs: where they go.
+            outputs: which results go where.
             lists: the results that are lists.
-            fields: the window's schema.
+            fields: the schema.
         """
         goes: dict[str, list[tuple[Slot, str, int]]] = {}
         lengths = {output.result: len(output.slots) for output in outputs}
@@ -99,21 +103,17 @@ class Writer:
         self.wanted = list(
             dict.fromkeys(result for name in self.fields for _, result, _ in goes[name])
         )
-        self._makes: list[Convert] = [converter(field.type) for field in written]
         self._takes: list[Take] | None = None
-        if any(self._is_part(goes[field.name][0], field, lengths, lists) for field in written):
+        if any(
+            slot.element is not None or (result in lists and field.type not in ARRAYS)
+            for field in written
+            for slot, result, _ in goes[field.name]
+        ):
             self._takes = [self._take(goes[field.name], field, lengths) for field in written]
-
-    def _is_part(
-        self,
-        piece: tuple[Slot, str, int],
-        field: Field,
-        lengths: dict[str, int],
-        lists: Collection[str],
-    ) -> bool:
-        slot, result, _ = piece
-        one_of_list = result in lists and field.type not in ARRAYS
-        return slot.element is not None or lengths[result] > 1 or one_of_list
+        self._makes = [converter(field.type) for field in written]
+        # What need not be converted: values of this type, of a size below this one.
+        self._types = [float if field.type in DOUBLES else int for field in written]
+        self._sizes = [_SIZES.get(field.type, 0) for field in written]
 
     def _take(
         self, pieces: list[tuple[Slot, str, int]], field: Field, lengths: dict[str, int]
@@ -135,7 +135,12 @@ class Writer:
         """Return the values of the fields."""
         if self._takes is not None:
             results = [take(results) for take in self._takes]
-        return [make(result) for make, result in zip(self._makes, results, strict=True)]
+        return [
+            value if type(value) is type_ and -size < value < size else make(value)
+            for value, type_, size, make in zip(
+                results, self._types, self._sizes, self._makes, strict=True
+            )
+        ]
 
 
 def _part(place: int, number: int) -> Take:
@@ -162,10 +167,10 @@ class RowMaker:
             else places.get(field.name, null)
             for field in fields
         ]
-        self._sources = sources
         # Most often the results are appended to the fields of the input as they are.
         self._appended = sources == list(range(null))
         self._null: Row = (None,) if null in sources else ()
+        self._pick: Take = itemgetter(*sources) if len(sources) > 1 else _single(sources[0])
         self._casts = [
             (place, converter(field.type))
             for place, (field, source) in enumerate(zip(fields, sources, strict=True))
@@ -176,10 +181,16 @@ class RowMaker:
 
     def row(self, given: Row, made: Iterable[Value]) -> Row:
         """Return a row."""
-        values = (*given, *made, *self._null)
         if self._appended:
-            return values
-        row = [values[place] for place in self._sources]
+            return (*given, *made)
+        row: Row = self._pick((*given, *made, *self._null))
+        if not self._casts:
+            return row
+        changed = list(row)
         for place, cast in self._casts:
-            row[place] = cast(row[place])
-        return tuple(row)
+            changed[place] = cast(changed[place])
+        return tuple(changed)
+
+
+def _single(source: int) -> Take:
+    return lambda values: (values[source],)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
-from espha.model.events import Event
+from espha.model.events import Event, Value
 from espha.model.project import Field
 from espha.windows.calculate.contract import Algorithm, Settings
 from espha.windows.calculate.declared import ALGORITHMS
@@ -57,17 +57,23 @@ class Calculate:
         algorithm = ALGORITHMS[window.algorithm]
         self._make = _code(algorithm)
         self._settings = dict(window.settings)
-        lists = {name for name, result in algorithm.results.items() if result.many}
-        self._writer = Writer(window.outputs, lists, window.fields)
+        self._writer = Writer(
+            window.outputs,
+            [name for name, result in algorithm.results.items() if result.many],
+            window.fields,
+        )
         many = [role.many for role in algorithm.inputs.values()]
-        self._data: dict[int, tuple[Take, RowMaker]] = {
-            port: (
+        # By port, of those that bring data: what is looked at, and what makes a row.
+        self._ports: list[tuple[Take, Callable[..., tuple[Value, ...]]] | None] = [
+            None
+            if port in window.requests
+            else (
                 looker(window.inputs, many, feed),
-                RowMaker(window.fields, self._writer.fields, feed),
+                RowMaker(window.fields, self._writer.fields, feed).row,
             )
             for port, feed in enumerate(feeds)
-            if port not in window.requests
-        }
+        ]
+        self._write = self._writer.values
         self._feeds = feeds
         self._requests = Requests(algorithm, {name: len(slots) for name, slots in window.inputs})
         self._opcode = "P" if window.upserts else ""
@@ -75,27 +81,27 @@ class Calculate:
 
     def _begin(self) -> None:
         self._algorithm = self._make(self._settings, self._writer.wanted)
+        self._observe = self._algorithm.observe
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return a unit for each row of results."""
-        event = unit[0]
-        if event.opcode in _DELETES:
+        opcode, flags, row = unit[0]
+        if opcode in _DELETES:
             return ()
-        port = self._data.get(at.port)
+        port = self._ports[at.port]
         if port is None:
-            self._request(event, self._feeds[at.port])
+            self._request(row, self._feeds[at.port])
             return ()
-        look, maker = port
-        row = event.values
-        write, opcode, flags = self._writer.values, self._opcode or event.opcode, event.flags
-        return [
-            (Event(opcode, flags, maker.row(row, write(results))),)
-            for results in self._algorithm.observe(look(row))
-        ]
+        look, made = port
+        rows = self._observe(look(row))
+        opcode, write = self._opcode or opcode, self._write
+        if len(rows) == 1:  # most often
+            return ((Event(opcode, flags, made(row, write(rows[0]))),),)
+        return [(Event(opcode, flags, made(row, write(results))),) for results in rows]
 
-    def _request(self, event: Event, fields: Sequence[Field]) -> None:
+    def _request(self, row: tuple[Value, ...], fields: Sequence[Field]) -> None:
         """Take a request; with other settings the algorithm begins anew."""
-        settings = self._requests.take(event.values, fields, self._settings)
+        settings = self._requests.take(row, fields, self._settings)
         if settings is not None:
             self._settings = settings
             self._begin()

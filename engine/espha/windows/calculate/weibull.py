@@ -9,12 +9,13 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from scipy import optimize
+
 from espha.windows.calculate.likelihood import Fit
 
-_PLACES: Final = [10 ** (step / 4) for step in range(-16, 13)]
+_PLACES: Final = [10 ** (step / 3) for step in range(-12, 10)]
 """How far below the least value the distribution can begin, in terms of the range."""
 _STEPS: Final = 60
-_GOLDEN: Final = (math.sqrt(5) - 1) / 2
 _CLOSE: Final = 1e-7
 _NEWTON: Final = 1e-12
 
@@ -70,22 +71,14 @@ def _peak(likelihoods: Sequence[float]) -> int:
 def _refined(
     scaled: Sequence[float], ends: tuple[float, float], shape: float, most: int
 ) -> tuple[float, bool]:
-    """Return the place of the maximum between two, by golden section, and whether it is found."""
-    low, high = ends
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    one, other = (_best(scaled, math.exp(each), shape) for each in (left, right))
-    for _ in range(most):
-        if high - low <= _CLOSE:
-            return math.exp((low + high) / 2), True
-        if one.likelihood >= other.likelihood:
-            high, right, other = right, left, one
-            left = high - _GOLDEN * (high - low)
-            one = _best(scaled, math.exp(left), other.shape)
-        else:
-            low, left, one = left, right, other
-            right = low + _GOLDEN * (high - low)
-            other = _best(scaled, math.exp(right), one.shape)
-    return math.exp((low + high) / 2), False
+    """Return the place of the maximum between two, and whether it is found."""
+    found = optimize.minimize_scalar(
+        lambda place: -_best(scaled, math.exp(place), shape).likelihood,
+        bounds=ends,
+        method="bounded",
+        options={"maxiter": most, "xatol": _CLOSE},
+    )
+    return math.exp(found.x), bool(found.success)
 
 
 def _best(scaled: Sequence[float], place: float, shape: float) -> _Best:

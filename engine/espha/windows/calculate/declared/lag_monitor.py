@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from espha.windows.calculate.contract import (
+    MAX_WALKED,
     MAX_WINDOW,
     Algorithm,
     Parameter,
@@ -32,10 +33,12 @@ ALGORITHM = Algorithm(
         "timeId": Role("any", needed=False, note="the time of an event"),
     },
     parameters={
-        "windowLength": Parameter(100, 2, note="how many events are looked at together"),
+        "windowLength": Parameter(
+            100, 2, MAX_WINDOW // 10, note="how many events are looked at together"
+        ),
         "overlap": Parameter(0, note="how many of them the next window begins with"),
-        "minLag": Parameter(0, -MAX_WINDOW, note="smallest lag"),
-        "maxLag": Parameter(10, -MAX_WINDOW, note="greatest lag"),
+        "minLag": Parameter(0, -MAX_WALKED, MAX_WALKED, note="smallest lag"),
+        "maxLag": Parameter(10, -MAX_WALKED, MAX_WALKED, note="greatest lag"),
     },
     results={
         "absCCFOut": Result(many=True, note="greatest size of a cross-correlation"),
