@@ -198,6 +198,7 @@ LAYOUTS = {
     "semicolons": Layout(delimiter="|", strip_nulls=True),
     "dates": Layout(date_format="%Y-%m-%d %H:%M:%S"),
     "digits": Layout(date_format="%Y%m%d%H%M%S"),
+    "fractions": Layout(date_format="%d/%m/%Y %H:%M:%S.%f"),
     "numbered": Layout(autogen_field=False, opcode=False, flags=False),
 }
 READ_AGAIN = "read again"

@@ -1,6 +1,5 @@
 """A connector of a model as what brings events into a run, or takes them out of it."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -149,7 +148,6 @@ def _script(name: str, window: Window, connector: Connector, setting: Setting) -
     if not code.strip():
         raise NotRun("property 'code' is missing: the script")
     function = properties.get("publish", "").strip() or "publish"
-    variables = {**os.environ, **setting.places.tokens()}
     try:
         most = whole_property(properties, "maxevents", 0) or None
         every = interval(properties.get("interval", ""))
@@ -166,7 +164,7 @@ def _script(name: str, window: Window, connector: Connector, setting: Setting) -
                 code,
                 function,
                 query=lambda wanted: _named_rows(wanted, setting),
-                variables=variables,
+                variables=setting.places.tokens(),
                 log=lambda text: setting.say(f"{name}: {text}"),
             )
     except (PublisherError, ValueError) as error:
