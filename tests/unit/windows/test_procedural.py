@@ -121,6 +121,15 @@ def test_an_event_that_fails_is_refused(code: str, reason: str) -> None:
     assert reason in found
 
 
+def test_a_map_without_a_function_takes_the_first_that_the_module_exports() -> None:
+    """What belongs to a module beside its code has no meaning."""
+    members = "<description>x</description><module-members/><code>"
+    before = module().replace('func-names="value"', 'func-names="value, note"')
+    text = model(MAP.replace('function="value"', ""), before.replace("<code>", members))
+    kernel = Kernel(read_project(text), {"q/out"})
+    assert outputs(kernel, event(1)) == [("I", 1, 3, 1.5, 4.5, 1, "w")]
+
+
 def test_a_result_that_is_missing_is_null() -> None:
     text = 'def value(id, word):\n    "Output: total, word"\n    return None, None'
     kernel = Kernel(read_project(model(before=module(text))), {"q/out"})

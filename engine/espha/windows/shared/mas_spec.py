@@ -104,7 +104,9 @@ def _map_of(feed: Feed, maps: Sequence[etree._Element], reading: Reading) -> _Ma
     (element,) = found
     attributes(element, _MAP_ATTRIBUTES, reading.findings)
     module = element.get("module", "").strip()
-    return _Mapped(element, module, element.get("function", "").strip())
+    defined = reading.library.mas.get(module)
+    exported = "" if defined is None else defined.get("func-names", "").partition(",")[0]
+    return _Mapped(element, module, (element.get("function") or exported).strip())
 
 
 def _module(mapped: _Mapped, reading: Reading) -> str | None:
@@ -121,7 +123,8 @@ def _module(mapped: _Mapped, reading: Reading) -> str | None:
         reason = f"modules in {language or 'no language'} are not run; write it in Python"
         findings.refuse(element, f"module {mapped.module!r}: {reason}")
         return None
-    code = next(children(element, _ELEMENTS, findings), None)
+    list(children(element, _ELEMENTS, findings))
+    code = only_child(element, "code", findings)
     if code is None:
         findings.refuse(element, "put the module into <code>; there is no store of modules here")
         return None
