@@ -87,6 +87,9 @@ MORE = {
     "decimal.Decimal('0.5')": 0.5,
     "fractions.Fraction(1, 4)": 0.25,
     "datetime.datetime(2020, 1, 2, 3)": "2020-01-02 03:00:00",
+    "datetime.datetime(2020, 1, 2, 3, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))": (
+        "2020-01-02 02:00:00"
+    ),
     "enum.IntEnum('E', 'A B').B": 2,
     "bytearray(b'a')": b"a",
     "threading.Lock().acquire()": True,

@@ -55,6 +55,8 @@ def taken(value: Any) -> Any:
         return next(type_(value) for type_ in (int, float, str) if isinstance(value, type_))
     if isinstance(value, decimal.Decimal | fractions.Fraction):
         return float(value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     if isinstance(value, datetime.date):
         return str(value)
     if isinstance(value, list | tuple | collections.deque):
