@@ -34,6 +34,34 @@ def test_a_kept_variable_counts_the_events() -> None:
     assert [event.values[0] for event in found] == [1, 3]
 
 
+@pytest.mark.parametrize("index", ["pi_EMPTY", "pi_HASH"])
+def test_a_condition_on_the_opcode_judges_events(index: str) -> None:
+    body = '<window-copy name="kept" index="pi_HASH"><retention type="bycount_sliding">2'
+    body += "</retention></window-copy>" + window(
+        '<expression>ESP_OPCODE == "I"</expression>', index
+    )
+    edges = '<edge source="in" target="kept"/><edge source="kept" target="out"/>'
+    kernel = Kernel(read_project(xml(source(SCHEMA) + body, edges)))
+    found = passed(kernel, *(insert(number) for number in range(4)))
+    assert found == [insert(number) for number in range(4)]
+    assert passed(kernel, Event("U", "N", (3, 7)), Event("D", "N", (2, None))) == []
+
+
+def test_a_condition_on_the_flags_keeps_rows_that_retention_removes() -> None:
+    body = window('<expression>ESP_FLAGS == "N" and x &gt; 0</expression>', "pi_HASH")
+    kept = '<window-copy name="kept" index="pi_HASH"><retention type="bycount_sliding">1'
+    edges = '<edge source="in" target="kept"/><edge source="kept" target="out"/>'
+    windows = source(SCHEMA) + kept + "</retention></window-copy>" + body
+    kernel = Kernel(read_project(xml(windows, edges)))
+    assert passed(kernel, insert(1, 1), insert(2, 1)) == [insert(1, 1), insert(2, 1)]
+    updated = passed(kernel, Event("U", "N", (2, 5)), Event("U", "N", (2, -5)))
+    assert updated == [
+        Event("U", "N", (2, 5)),
+        Event("D", "N", (2, 1)),
+        Event("D", "N", (2, 5)),
+    ]
+
+
 def test_a_refused_event_leaves_the_variables_as_they_were() -> None:
     kernel = Kernel(behind(SCHEMA, window(EVERY_OTHER)))
     passed(kernel, insert(0))

@@ -24,6 +24,7 @@ GEOMETRY = (
     '<geometry data-fieldname="data" x-fieldname="gx" y-fieldname="gy" radius-fieldname="r" '
     'desc-fieldname="text" radius="7"/>'
 )
+SEGMENT = 'polygon-compute-distance-to="segment"'
 SQUARE = "0 0 10 0 10 10 0 10 0 0"
 HOLED = SQUARE + " 4 4 6 4 6 6 4 6 4 4"
 
@@ -74,10 +75,10 @@ class Run:
 
 
 def test_a_position_is_in_a_polygon_or_outside() -> None:
-    run = Run()
+    run = Run(SEGMENT)
     assert run.at(5.0, 5.0) == [("I", None, None, None, "outside", 0)]
     run.fence("square", HOLED, text="a yard")
-    assert run.at(2.0, 5.0) == [("I", "square", "a yard", 2.0, "inside", 0)]
+    assert run.at(2.0, 5.0) == [("I", "square", "a yard", -2.0, "inside", 0)]
     assert run.at(5.0, 5.0) == [("I", None, None, None, "outside", 0)]  # in the hole
     assert run.at(10.0, 5.0) == [("I", "square", "a yard", 0.0, "inside", 0)]  # on the border
     assert run.at(11.0, 5.0) == [("I", None, None, None, "outside", 0)]
@@ -99,6 +100,18 @@ def test_an_edge_without_a_role_is_known_by_its_place(edges: str) -> None:
     assert [found[1] for found in run.at(5.0, 5.0)] == ["square"]
 
 
+def test_the_type_of_a_geometry_and_the_radius_that_is_not_given() -> None:
+    output = '<output geoid-fieldname="id_" geotype-fieldname="kind"/>'
+    geometry = '<geometry data-fieldname="data" x-fieldname="gx" y-fieldname="gy"/>'
+    run = Run(output=output, geometry=geometry, lookup="1")
+    run.fence("round", at=(0.0, 0.0))
+    assert run.at(999.0, 0.0) == [("I", "round", "Circle")]
+    run.fence("square", "2000 0 2010 0 2010 10 2000 10 2000 0")
+    assert run.at(2005.0, 5.0) == [("I", "square", "Polygon")]
+    run.fence("way", "5000 0 6000 0")
+    assert run.at(5500.0, 1.0) == [("I", "way", "Polyline")]
+
+
 def test_a_position_is_in_a_circle_up_to_its_radius() -> None:
     run = Run()
     run.fence("round", at=(10.0, 0.0), r=5.0)
@@ -109,7 +122,7 @@ def test_a_position_is_in_a_circle_up_to_its_radius() -> None:
 
 
 def test_the_lookup_distance_finds_what_is_near() -> None:
-    run = Run(lookup="3")
+    run = Run(SEGMENT, lookup="3")
     run.fence("square", SQUARE)
     run.fence("round", at=(30.0, 0.0), r=5.0)
     run.fence("line", "0 50 10 50")
@@ -160,9 +173,9 @@ def test_a_stateful_window_takes_back_results_that_are_no_more() -> None:
 
 
 def test_a_stateful_window_keeps_one_row_a_position() -> None:
-    run = Run(index="pi_HASH")
+    run = Run(SEGMENT, index="pi_HASH")
     run.fence("square", SQUARE)
-    assert run.at(5.0, 5.0) == [("I", "square", None, 5.0, "inside", 0)]
+    assert run.at(5.0, 5.0) == [("I", "square", None, -5.0, "inside", 0)]
     assert [each[:2] for each in run.at(50.0, 5.0, "P")] == [("U", None), ("D", "square")]
     assert [each[:2] for each in run.at(50.0, 5.0, "D")] == [("D", None)]
 
@@ -199,7 +212,7 @@ def test_a_bad_geometry_is_refused_and_the_old_one_stays(data: Any, reason: str)
 
 
 def test_what_is_too_far_away_is_refused() -> None:
-    run = Run()
+    run = Run(SEGMENT)
     refusals = run.fence("g", at=(0.0, 0.0), r=1e308)
     assert refusals == ["geometry g: the radius 1e+308 is not between 0 and 1e+100"]
     assert run.fence("g", at=(1e308, 0.0), r=1.0) == ["geometry g: 1e+308, 0.0 is beyond 1e+100"]

@@ -1,7 +1,8 @@
 """Filter windows."""
 
+import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from espha.languages.eel import Language
 from espha.model.events import BadRecord, Event
@@ -11,6 +12,9 @@ from espha.windows.filter.spec import FilterWindow
 from espha.windows.shared.script import ScriptPredicate
 from espha.windows.shared.stage import Moment, Stage, Unit
 from espha.windows.shared.world import Sharing
+
+_HEAD: Final = re.compile(r"\besp_(opcode|flags)\b", re.IGNORECASE)
+"""What an expression calls the opcode and the flags of the event."""
 
 
 class Predicate(Protocol):
@@ -33,7 +37,8 @@ class Predicate(Protocol):
 def stages(window: FilterWindow, feeds: Sequence[tuple[Field, ...]]) -> list[Stage]:
     """Return the stages of a filter window."""
     if window.code is None:
-        return [Filter(Condition(window), window.stateful)]
+        by_head = bool(_HEAD.search(window.expression))
+        return [Filter(Condition(window), window.stateful, by_head)]
     predicate = ScriptPredicate(window.code, window.path)
     kind = ScriptFilter if window.code.language == "python" else Filter
     return [kind(predicate, window.stateful)]
@@ -72,17 +77,21 @@ class Filter:
 
     An update can move a row into the filter or out of it, so it can become an insert or a delete.
     A stateful filter knows its rows and leaves that to its index; a stateless one needs the old
-    row, that is an update block.
+    row, that is an update block. So does one that asks for the opcode or the flags of an event:
+    that it holds a row says nothing of the events to come.
     """
 
-    def __init__(self, predicate: Predicate, stateful: bool) -> None:
+    def __init__(self, predicate: Predicate, stateful: bool, by_head: bool = False) -> None:
         self._predicate = predicate
         self._stateful = stateful
+        self._by_head = by_head
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return what is left of the unit."""
         event = unit[0]
         if self._stateful and event.opcode != "I":
+            if self._by_head:
+                return self._judged(unit, at)
             return ((self._index_change(event, at),),)
         if len(unit) == 1:
             return (unit,) if self._predicate.passes(unit, at)[0] else ()
@@ -103,6 +112,13 @@ class Filter:
         """Give a script its world."""
         if isinstance(self._predicate, Sharing):
             self._predicate.share(world)
+
+    def _judged(self, unit: Unit, at: Moment) -> Sequence[Unit]:
+        """Say what should be in the index by the events alone."""
+        event, passes = unit[0], self._predicate.passes(unit, at)
+        if passes[0]:
+            return ((event._replace(opcode="SD" if event.opcode in {"D", "SD"} else "P"),),)
+        return ((unit[1]._replace(opcode="SD"),),) if len(unit) > 1 and passes[1] else ()
 
     def state(self) -> Any:
         """Return what the predicate remembers."""

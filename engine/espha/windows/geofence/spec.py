@@ -58,9 +58,10 @@ class GeofenceWindow(Window):
         geographic: x and y are degrees, distances metres; else both are the same plain unit.
         multiple: one event for each geometry, else one for the nearest.
         sorted: of several geometries the nearest first, else the oldest.
-        to_centroid: the distance to a polygon is that to its centroid, else to its border.
-        outputs: field names by what is written to them: geoid, geodesc, geodistance, eventtype,
-            eventnumber.
+        to_centroid: the distance to a polygon is that to its centroid, else to its border, which is
+            negative inside.
+        outputs: field names by what is written to them: geoid, geotype, geodesc, geodistance,
+            eventtype, eventnumber.
     """
 
     type: Literal["geofence"] = "geofence"
@@ -89,9 +90,12 @@ _GEOMETRY: Final = frozenset(
 )  # fmt: skip
 _POSITION: Final = frozenset({"x-fieldname", "y-fieldname", "lookupdistance"})
 _ROLES: Final = ("position", "geometry")
-_OUTPUTS: Final = ("geoid", "geodesc", "geodistance", "eventtype", "eventnumber")
+_OUTPUTS: Final = ("geoid", "geotype", "geodesc", "geodistance", "eventtype", "eventnumber")
+_RADIUS: Final = "1000"
+"""Of circles without one."""
 _NUMBERS: Final = frozenset({*INTEGERS, *DOUBLES})
 _WANTED: Final[Mapping[str, frozenset[str]]] = {
+    "geotype": frozenset({"string"}),
     "geodesc": frozenset({"string"}),
     "geodistance": DOUBLES,
     "eventtype": frozenset({"string"}),
@@ -148,7 +152,7 @@ def _options(reading: Reading, element: etree._Element) -> dict[str, bool]:
     kind = element.get("coordinate-type", "cartesian")
     if kind not in {"cartesian", "geographic"}:
         findings.refuse(element, f"coordinate-type {kind!r} is not one of: cartesian, geographic")
-    end = element.get("polygon-compute-distance-to", "segment")
+    end = element.get("polygon-compute-distance-to", "centroid")
     if end not in {"segment", "centroid"}:
         reason = f"polygon-compute-distance-to {end!r} is not one of: segment, centroid"
         findings.refuse(element, reason)
@@ -179,7 +183,7 @@ def _geometry(reading: Reading, element: etree._Element, feed: Feed, port: int) 
         x,
         y,
         radius,
-        _distance(reading, element, "radius"),
+        _distance(reading, element, "radius", _RADIUS),
         data,
         element.get("data-separator") or " ",
         _field(reading, element, "desc-fieldname", feed, frozenset({"string"})),
@@ -218,8 +222,10 @@ def _field(
     return name
 
 
-def _distance(reading: Reading, element: etree._Element, attribute: str) -> float:
-    text = element.get(attribute, "0").strip() or "0"
+def _distance(
+    reading: Reading, element: etree._Element, attribute: str, default: str = "0"
+) -> float:
+    text = element.get(attribute, "").strip() or default
     try:
         value = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
@@ -252,6 +258,7 @@ def _fields(
     id_type = ids[0] if ids else "string"
     added = {
         "geoid": Field(outputs.get("geoid", ""), id_type),
+        "geotype": Field(outputs.get("geotype", ""), "string"),
         "geodesc": Field(outputs.get("geodesc", ""), "string"),
         "geodistance": Field(outputs.get("geodistance", ""), "double"),
         "eventtype": Field(outputs.get("eventtype", ""), "string"),

@@ -269,18 +269,21 @@ class Geofence:
             if within or border <= lookup:
                 centred = window.to_centroid or isinstance(shape, Circle)
                 far = distance(fence.centre, seen, globe=globe) if centred else border
+                if within and not centred:
+                    far = -border
                 hits.append(_Hit(fence, far, within))
         if window.sorted or not window.multiple:
             hits.sort(key=lambda hit: (hit.distance, hit.fence.number))
         return hits
 
     def _event(self, event: Event, opcode: str, hits: list[_Hit], number: int) -> Event:
-        found: tuple[Value, ...] = (None, None, None, "outside", number)
+        found: tuple[Value, ...] = (None, None, None, None, "outside", number)
         if number < len(hits):
             hit = hits[number]
             row = hit.fence.row
             found = (
                 hit.fence.key,
+                _kind(hit.fence.shape),
                 None if self._description is None else row[self._description],
                 hit.distance,
                 "inside" if hit.inside else "proximity",
@@ -300,14 +303,20 @@ class Geofence:
 
 
 def _sources(window: GeofenceWindow, positions: tuple[Field, ...]) -> list[int]:
-    """Return where each field comes from: the position's values, then the five outputs."""
+    """Return where each field comes from: the position's values, then the six outputs."""
     names = [field.name for field in positions]
-    order = ("geoid", "geodesc", "geodistance", "eventtype", "eventnumber")
+    order = ("geoid", "geotype", "geodesc", "geodistance", "eventtype", "eventnumber")
     places_ = {name: place for place, name in enumerate(names)}
     for place, output in enumerate(order, start=len(names)):
         if output in window.outputs:
             places_[window.outputs[output]] = place
     return [places_[field.name] for field in window.fields]
+
+
+def _kind(shape: Shape) -> str:
+    if isinstance(shape, Circle):
+        return "Circle"
+    return "Polygon" if shape.closed else "Polyline"
 
 
 def _shown(*key: Value) -> str:

@@ -1,6 +1,6 @@
 """Remove-state windows."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from espha.model.events import Event
@@ -18,16 +18,17 @@ class RemoveState:
     """Numbers events from 1 and makes inserts of them, each on its own."""
 
     def __init__(self, window: RemoveStateWindow) -> None:
-        self._removed = frozenset(window.remove)
+        self._stays = _stays(frozenset(window.remove))
+        self._stays_as_old_row = not {"deletes", "updateBlockDeletes"} & set(window.remove)
         self._log_fields = window.log_fields
         self._next = 1
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return an insert for each event of the unit that is not removed."""
-        result: list[Unit] = []
-        for place, event in enumerate(unit):
-            if not self._removed.intersection(_kinds(event, is_old_row=place > 0)):
-                result.append((self._insert(event),))
+        event = unit[0]
+        result = [(self._insert(event),)] if self._stays[event.opcode, event.flags == "R"] else []
+        if len(unit) > 1 and self._stays_as_old_row:
+            result.append((self._insert(unit[1]),))
         return result
 
     def _insert(self, event: Event) -> Event:
@@ -46,12 +47,10 @@ class RemoveState:
         self._next = state
 
 
-def _kinds(event: Event, *, is_old_row: bool) -> tuple[str, ...]:
-    """Return what the attribute `remove` calls such an event; nothing for an insert."""
-    if is_old_row:
-        return "deletes", "updateBlockDeletes"
-    if event.opcode in {"U", "P"}:
-        return ("retentionUpdates" if event.flags == "R" else "updates",)
-    if event.opcode in {"D", "SD"}:
-        return ("retentionDeletes" if event.flags == "R" else "deletes",)
-    return ()
+def _stays(removed: Container[str]) -> dict[tuple[str, bool], bool]:
+    """Say for each opcode, by retention or not, whether such an event leaves the window."""
+    words = {"U": "updates", "P": "updates", "D": "deletes", "SD": "deletes"}
+    retention = {"updates": "retentionUpdates", "deletes": "retentionDeletes"}
+    stays = {(opcode, False): word not in removed for opcode, word in words.items()}
+    stays |= {(opcode, True): retention[word] not in removed for opcode, word in words.items()}
+    return {("I", False): True, ("I", True): True, **stays}

@@ -1,6 +1,7 @@
 """Transpose windows."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from espha.model.events import Event, Value
@@ -28,8 +29,12 @@ class Wide:
         moved = {window.tag_name, *window.tag_values}
         (self._tag,) = places([window.tag_name], feed)
         kept = [place for place, field in enumerate(feed) if field.name not in moved]
-        self._before = [place for place in kept if place < self._tag]
-        self._after = [place for place in kept if place > self._tag]
+        # The row with the values of all tags behind it, in the order in which it leaves.
+        order = [place for place in kept if place < self._tag]
+        order += range(len(feed), len(feed) + len(window.cells))
+        order += [place for place in kept if place > self._tag]
+        # A key and a tag are at least two fields, of which this makes a tuple.
+        self._chosen = itemgetter(*order)
         self._values = places(window.tag_values, feed)
         self._group_by = places(window.group_by, feed)
         width = len(window.tag_values)
@@ -59,10 +64,7 @@ class Wide:
         return ((self._wide(event, after), *[self._wide(old, before) for old in unit[1:]]),)
 
     def _wide(self, event: Event, values: Row) -> Event:
-        row = event.values
-        before = [row[place] for place in self._before]
-        after = [row[place] for place in self._after]
-        return Event(event.opcode, event.flags, (*before, *values, *after))
+        return Event(event.opcode, event.flags, self._chosen(event.values + values))
 
     def due(self) -> int | None:
         """Return when the group that waits longest is forgotten."""
