@@ -9,10 +9,12 @@ from typing import Final
 from espha.model import Project
 from espha.model.dates import check_date_format
 from espha.offline.plot import ENDINGS, drawable
-from espha.records.layout import Layout, read_delimiter
+from espha.records.layout import Format, Layout, read_delimiter
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _LARGEST = 1_000_000_000
+_FORMATS: Final[dict[str, Format]] = {".json": "json", ".jsonl": "json", ".xml": "xml"}
+"""What a file is by the end of its name; any other is CSV."""
 
 
 class UsageError(Exception):
@@ -72,7 +74,7 @@ def read_input(text: str, project: Project) -> InputOption:
     if project.windows[window].type != "source":
         raise UsageError(f"--input {text!r}: {window} is not a source window")
     file, *words = rest.split(",")
-    default = "json" if file.lower().endswith((".json", ".jsonl")) else "csv"
+    default = _FORMATS.get(Path(file).suffix.lower(), "csv")
     option = InputOption(window, Path(file), Layout(format=default))
     for word in _joined(words):
         option = _with(option, word, text)
@@ -161,6 +163,7 @@ _SWITCHES: Final[dict[str, dict[str, object]]] = {
     "upsert": {"upsert": True},
     "json": {"format": "json"},
     "csv": {"format": "csv"},
+    "xml": {"format": "xml"},
 }
 """Words without a value, and what they say of the layout."""
 

@@ -75,6 +75,7 @@ def test_inputs_beside_connectors_that_are_left_alone(tmp_path: Path) -> None:
         (",block=2", ["I,N,1,x", "", "I,N,2,y", "I,N,3,"], ["I,N, 1,x", "I,N, 2,y", "I,N, 3,"]),
         (",json", ['{"id":1,"x":"a"}', '{"id":"2"}'], ["I,N, 1,a", "I,N, 2,"]),
         (",json", ['[[{"opcode":"p","id":1},{"event":{"id":2}}],', "[]]"], ["I,N, 1,", "I,N, 2,"]),
+        (",xml", ["<e><event><id>1</id><x>a</x></event>", "</e>"], ["I,N, 1,a"]),
     ],
 )
 def test_options_of_an_input(
@@ -87,6 +88,23 @@ def test_options_of_an_input(
     assert place.run(inputs=[f"in={rows_file}{options}"], traces=[f"in={trace}"]) == DONE
     assert place.lines("trace.csv") == expected
     assert " 0 bad" in place.said
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("a.JSON", '{"id":1}'),
+        ("a.jsonl", '{"id":1}'),
+        ("a.xml", "<event id='1'/>"),
+        ("a", "i,n,1,"),
+    ],
+)
+def test_the_end_of_a_name_says_what_a_file_is(tmp_path: Path, name: str, row: str) -> None:
+    place = Place(tmp_path)
+    place.write("model.xml", xml(source("id*:int32,x:string")))
+    file, trace = place.write(name, row), tmp_path / "trace.csv"
+    assert place.run(inputs=[f"in={file}"], traces=[f"in={trace}"]) == DONE
+    assert place.lines("trace.csv") == ["I,N, 1,"]
 
 
 def test_keys_that_are_numbered_need_no_column(tmp_path: Path) -> None:
