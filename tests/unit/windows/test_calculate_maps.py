@@ -84,19 +84,20 @@ def test_fields_from_the_input_change_their_type_and_others_stay_null() -> None:
     assert warnings == ["field 'free' is not in the input, and no result: it stays null"]
 
 
-def test_parameters_that_the_algorithm_does_not_have_are_a_warning() -> None:
-    text = summary("id*:int64,m:double", {"meanOut": "m"}).model_dump_json()
-    assert "has no effect" not in text
+def test_parameters_and_inputs_that_the_algorithm_does_not_have_are_a_warning() -> None:
     window = (
         '<window-calculate name="out" algorithm="summary"><schema-string>id*:int64,m:double'
         '</schema-string><parameters><properties><property name="none">1</property></properties>'
-        '</parameters><input-map><properties><property name="input">x</property></properties>'
-        '</input-map><output-map><properties><property name="meanOut">m</property></properties>'
-        "</output-map></window-calculate>"
+        '</parameters><input-map><properties><property name="input">x</property>'
+        '<property name="timeId">id</property></properties></input-map><output-map><properties>'
+        '<property name="MEANOUT">m</property></properties></output-map>'
+        f"{SUB}</window-calculate>"
     )
     project = read_project(xml(source(IN) + window, '<edge source="in" target="out"/>'))
-    (warning,) = project.warnings
-    assert "Summary: 'none' is not one of: windowLength" in warning.reason
+    parameter, role = [problem.reason for problem in project.warnings]
+    assert "Summary: 'none' is not one of: windowLength" in parameter
+    assert "Summary: 'timeId' is not one of: input; it has no effect" in role
+    assert run(project, (1, 2.0, 0, None, None)) == [(1, 2.0)]
 
 
 @pytest.mark.parametrize(

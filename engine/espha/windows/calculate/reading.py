@@ -41,10 +41,13 @@ class MapsReader:
         self._findings = findings
         self._algorithm = algorithm
 
-    def _map(self, tag: str) -> tuple[etree._Element, dict[str, str]]:
+    def _map(self, tag: str, known: Iterable[str]) -> tuple[etree._Element, dict[str, str]]:
+        """Read the properties of an element; capitals do not matter in the names of known ones."""
         block = only_child(self._window, tag, self._findings)
         where = self._window if block is None else block
-        return where, properties(block, self._findings)
+        spelled = {name.lower(): name for name in known}
+        texts = properties(block, self._findings)
+        return where, {spelled.get(name.lower(), name): text for name, text in texts.items()}
 
     def _refuse(self, where: etree._Element, reason: str) -> None:
         self._findings.refuse(where, reason)
@@ -56,7 +59,7 @@ class MapsReader:
     def settings(self) -> dict[str, Setting]:
         """Read the parameters; those without a value have their defaults."""
         known = self._algorithm.parameters
-        where, texts = self._map("parameters")
+        where, texts = self._map("parameters", known)
         for name in sorted(set(texts) - set(known)):
             self._findings.warn(where, f"{self._unknown(name, known)}; it has no effect")
         result: dict[str, Setting] = {}
@@ -71,9 +74,9 @@ class MapsReader:
     def inputs(self, feed: Sequence[Field]) -> tuple[Input, ...]:
         """Read which fields the algorithm looks at."""
         known = self._algorithm.inputs
-        where, texts = self._map("input-map")
+        where, texts = self._map("input-map", known)
         for name in sorted(set(texts) - set(known)):
-            self._refuse(where, self._unknown(name, known))
+            self._findings.warn(where, f"{self._unknown(name, known)}; it has no effect")
         types = {field.name: field.type for field in feed}
         result = []
         for name, role in known.items():
@@ -112,7 +115,7 @@ class MapsReader:
     def outputs(self) -> tuple[Output, ...]:
         """Read which results go where."""
         known = self._algorithm.results
-        where, texts = self._map("output-map")
+        where, texts = self._map("output-map", known)
         for name in sorted(set(texts) - set(known)):
             self._refuse(where, self._unknown(name, known))
         result = []
