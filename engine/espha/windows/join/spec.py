@@ -20,7 +20,10 @@ _JOIN_ATTRIBUTES = frozenset(
     {"type", "left", "right", "left-index", "right-index", "no-regenerates",
      "use-secondary-index", "use-tagged-token"}
 )  # fmt: skip
-_OUTPUT = frozenset({"field-selection", "field-expr", "left-select", "right-select"})
+_OUTPUT = frozenset(
+    {"field-selection", "field-expr", "left-select", "right-select", "left-expr", "right-expr"}
+)
+_CONDITIONS = frozenset({"conditions", "join-conditions"})
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -161,7 +164,7 @@ def _left_port(reading: Reading, join: etree._Element) -> int | None:
 def _conditions(join: etree._Element, sides: _Sides, reading: Reading) -> Pairs:
     findings = reading.findings
     result: list[tuple[str, str]] = []
-    for block in children(join, frozenset({"conditions"}), findings):
+    for block in children(join, _CONDITIONS, findings):
         for element in children(block, frozenset({"fields"}), findings):
             attributes(element, frozenset({"left", "right"}), findings)
             pair = (element.get("left", "").strip(), element.get("right", "").strip())
@@ -205,7 +208,7 @@ def _items(reading: Reading, sides: _Sides, language: Language) -> list[_Item]:
         elif element.tag == "field-expr":
             items += _expression(element, language, reading)
         else:
-            prefix = "l_" if element.tag == "left-select" else "r_"
+            prefix = "l_" if str(element.tag).startswith("left") else "r_"
             items += _selected(element, prefix, sides, reading, items)
     return items
 
