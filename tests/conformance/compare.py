@@ -123,7 +123,7 @@ def same_cell(wanted: str, actual: str, digits: int) -> bool:
         one, other = float(wanted), float(actual)
     except ValueError:
         return _moment(wanted) == _moment(actual) != ""
-    if "e" in wanted.lower():
+    if "e" in wanted.lower() and "e" in actual.lower():
         return abs(one - other) <= abs(one) * 1e-5
     tolerance: float = max(0.5005 * float(f"1e-{digits}"), abs(one) * 1e-9)
     return abs(one - other) <= tolerance

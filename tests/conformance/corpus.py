@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 MAX_FILE = 4_000_000
 """Larger files are no data of a project."""
 
-_PICTURES: Final = frozenset({".png", ".svg", ".zip", ".ipynb", ".md", ".py"})
+_NO_DATA: Final = frozenset({".png", ".gif", ".svg", ".zip", ".ipynb", ".md"})
 _PROJECTS: Final = frozenset({"project", "engine"})
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
 
@@ -117,7 +117,7 @@ def _is(path: Path) -> bool:
 
 
 def _is_data(path: Path) -> bool:
-    return path.suffix not in _PICTURES and path.name != "model.xml"
+    return path.suffix not in _NO_DATA and path.name != "model.xml"
 
 
 def _copy(source: Path, target: Path) -> None:

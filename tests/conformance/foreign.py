@@ -1,5 +1,6 @@
 """What a project needs that espha does not have on purpose, read off its XML."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,8 +31,8 @@ _ELEMENTS: Final = {
     "ds2-code": "DS2 or DATA step code",
 }
 _SOURCES: Final = frozenset({"uvc", "opcua", "pylon", "videocap", "audio", "bacnet", "opencv"})
-_OWN: Final = frozenset({"Tutorial"})
-"""Algorithms that SAS shows how to write oneself."""
+_OWN: Final = re.compile(r"\buser_\w+\s*\(", re.IGNORECASE)
+"""Calls of aggregate functions that a project brings as a library."""
 
 _DS2: Final = "DS2 or DATA step code"
 
@@ -67,7 +68,7 @@ def _kind(element: etree._Element) -> str:
     tag = str(element.tag)
     if tag == "connector" and element.get("class", "").lower() in _SOURCES:
         return "a source of video, audio or a device"
-    if tag == "window-calculate" and element.get("algorithm") in _OWN:
+    if tag == "field-expr" and _OWN.search(element.text or ""):
         return "C++ code"
     if tag == "window-procedural":
         return "" if _python_modules(element) else "C++, DS2 or DATA step code"

@@ -107,7 +107,7 @@ def _refusal(trial: Trial) -> str:
 
 def _remark(trial: Trial, expected: Expected | None) -> str:
     parts = []
-    if not trial.runs:
+    if not trial.runs and not trial.refusals:
         lines = trial.said.splitlines()
         said = [line for line in lines if line.strip() and ": warning: " not in line]
         parts.append(" ".join(said[:2]))

@@ -7,7 +7,7 @@ import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
@@ -133,11 +133,15 @@ def try_out(sample: Sample, setup: Setup) -> Trial:
         try:
             project = read(model, settings)
         except ModelError as error:
-            trial.problems = error.problems
+            trial.problems = [_relative(problem, folder) for problem in error.problems]
             return trial
         trial.warnings = list(project.warnings)
         _run(trial, project, model, settings, setup)
     return trial
+
+
+def _relative(problem: Problem, folder: Path) -> Problem:
+    return replace(problem, reason=problem.reason.replace(str(folder), "."))
 
 
 def _outside(xml: bytes, folder: Path) -> dict[str, str]:

@@ -89,6 +89,26 @@ def test_the_opcode_and_the_clock_can_be_asked() -> None:
     assert kernel.publish("q/in", insert(2), 1_709_211_909_000) == [("q/out", insert(2))]
 
 
+@pytest.mark.parametrize(
+    ("expression", "left"),
+    [
+        ('ESP_OPCODE == "I"', ["I 1,5", "I 2,6"]),
+        ('instr(ESP_FLAGS, "R") == 0', ["I 1,5", "I 2,6", "U 2,7", "D 2,6", "D 2,7"]),
+        ("x != 6", ["I 1,5", "D 1,5", "I 2,7", "D 2,7"]),
+        ('ESP_OPCODE != "D"', ["I 1,5", "I 2,6", "U 2,7", "D 2,6"]),
+    ],
+)
+def test_a_stateful_filter_judges_every_event_by_itself(expression: str, left: list[str]) -> None:
+    kept = '<retention type="bycount_sliding">1</retention>'
+    inside = window(f"<expression>{expression}</expression>", "pi_HASH")
+    windows = source(SCHEMA, body=kept) + inside
+    edge = '<edge source="in" target="out"/>'
+    kernel = Kernel(read_project(xml(windows, edge, index="pi_HASH")), published=["q/out"])
+    steps = (("I", 1, 5), ("I", 2, 6), ("U", 2, 7), ("D", 2, 7))
+    found = passed(kernel, *(Event(opcode, "N", tuple(values)) for opcode, *values in steps))
+    assert [f"{event.opcode} {','.join(map(str, event.values))}" for event in found] == left
+
+
 @pytest.mark.parametrize("expression", ["null", "x / 0", "0.0", "if x = 5 then 0"])
 def test_null_and_zero_do_not_pass(expression: str) -> None:
     kernel = Kernel(behind(SCHEMA, window(f"<expression>{expression}</expression>")))
