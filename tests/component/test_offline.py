@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from espha.kafka.reader import Offsets, read_range
+from espha.kafka.writer import FencedWriter, Record
 from espha.offline.command import DONE
+from support.models import source, xml
 from support.offline import Place
+from support.servers import Kafka
 from tools import jars
 
 pytestmark = pytest.mark.component
@@ -43,3 +47,36 @@ def test_spark_and_the_kernel_alone_give_the_same(
         found[engine].append(place.lines("output/hot.csv"))
     assert found["spark"] == found["kernel"]
     assert len(found["kernel"][0]) == 10
+
+
+def test_topics_of_a_model_are_read_and_written_where_their_broker_answers(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    """Committed records come in, to the present end; what leaves goes to the other topic."""
+    kafka.make_topics("run.in", "run.out")
+    writer = FencedWriter(kafka.bootstrap, "run.test")
+    writer.fence()
+    for row in ("I,N,1,2.5", "I,N,x,1", "I,N,2,"):
+        writer.commit([Record("run.in", row.encode())])
+
+    def connector(topic: str, type_: str) -> str:
+        values = {"type": type_, "kafkahostport": kafka.bootstrap, "kafkatopic": topic}
+        listed = {**values, "kafkatype": "csv", "kafkainitialoffset": "smallest"}
+        inner = "".join(f'<property name="{key}">{text}</property>' for key, text in listed.items())
+        return (
+            f'<connectors><connector class="kafka" name="{type_}"><properties>{inner}'
+            "</properties></connector></connectors>"
+        )
+
+    place = Place(tmp_path)
+    edge = '<edge source="in" target="out"/>'
+    out = f'<window-copy name="out">{connector("run.out", "sub")}</window-copy>'
+    place.write(
+        "model.xml",
+        xml(source("id*:int64,x:double", body=connector("run.in", "pub")) + out, edge),
+    )
+    assert place.run(engine="kernel") == DONE, place.said
+    assert "3 events in, 1 bad" in place.said
+    end = Offsets(kafka.bootstrap).end("run.out")
+    written = [each.value().decode() for each in read_range(kafka.bootstrap, "run.out", 0, end)]
+    assert written == ["I,N, 1,2.500000", "I,N, 2,"]

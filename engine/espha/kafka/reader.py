@@ -1,7 +1,7 @@
 """Reading one-partition topics exactly: committed records only, from a known offset to the end."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -58,16 +58,12 @@ def reader(bootstrap: str, topics: dict[str, int], wait_ms: int = 100) -> Consum
     nothing, and reports the end of a partition as an event (`PARTITION_EOF`), whose offset is the
     last stable offset that was reached.
     """
-    consumer = Consumer(
+    consumer = committed_reader(
         {
             **CLIENT_TUNING,
             "bootstrap.servers": bootstrap,
             "group.id": "espha-reader",  # required by the client, unused: nothing is committed
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "isolation.level": "read_committed",
             "auto.offset.reset": "error",
-            "enable.partition.eof": True,
             "fetch.wait.max.ms": wait_ms,
             "fetch.error.backoff.ms": 10,
             "queued.max.messages.kbytes": 16_384,
@@ -75,6 +71,22 @@ def reader(bootstrap: str, topics: dict[str, int], wait_ms: int = 100) -> Consum
     )
     consumer.assign([TopicPartition(topic, PARTITION, offset) for topic, offset in topics.items()])
     return consumer
+
+
+def committed_reader(settings: Mapping[str, object]) -> Consumer:
+    """Make a consumer that sees committed records only, and commits no offsets.
+
+    It reports the end of a partition as an event (`PARTITION_EOF`).
+    """
+    return Consumer(
+        {
+            **settings,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
 
 
 def check(message: Message) -> bool:

@@ -195,6 +195,8 @@ def record_reader(window: Window, layout: Layout) -> Callable[[str], Event]:
     def read_text(text: str) -> Event:
         if layout.strip_nulls:
             text = text.replace("\0", "")
+        if not text.strip():
+            raise BadRecord("the record is empty")
         if layout.format == "csv":
             return read(split(text.rstrip("\r\n"), layout.delimiter))
         return read(json_object(text))

@@ -27,17 +27,18 @@ def consumed(name: str, window: Window, properties: Mapping[str, str]) -> Iterat
         NotReached: the broker or the topic cannot be reached.
     """
     try:
-        from confluent_kafka import Consumer, KafkaException, TopicPartition
+        from confluent_kafka import KafkaException, TopicPartition
+
+        from espha.kafka.reader import committed_reader
     except ImportError:
         raise NotReached(_LACKING) from None
     topic, partition = _topic(properties), int(properties.get("kafkapartition") or 0)
     settings = {
         **_settings(properties),
         "group.id": properties.get("kafkaconsumergroupid") or "espha-run",
-        "enable.auto.commit": False,
     }
     try:
-        consumer = Consumer(settings)
+        consumer = committed_reader(settings)
         place = TopicPartition(topic, partition)
         first, end = consumer.get_watermark_offsets(place, timeout=SECONDS)
     except KafkaException as error:
@@ -50,6 +51,8 @@ def consumed(name: str, window: Window, properties: Mapping[str, str]) -> Iterat
 def _records(
     name: str, window: Window, consumer: "Consumer", place: "TopicPartition", end: int
 ) -> Iterator[Arrival]:
+    from confluent_kafka import KafkaError
+
     read = record_reader(window, record_layout(window))
     at, quiet = place.offset, time.monotonic() + SECONDS
     try:
@@ -57,8 +60,11 @@ def _records(
             message = consumer.poll(1.0)
             if message is None:
                 continue
-            if message.error() is not None:
-                raise OSError(str(message.error()))
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                return
+            if error is not None:
+                raise OSError(str(error))
             at, quiet = (message.offset() or 0) + 1, time.monotonic() + SECONDS
             try:
                 event = read((message.value() or b"").decode("utf-8", "surrogateescape"))
