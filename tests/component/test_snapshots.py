@@ -189,8 +189,8 @@ def test_a_diverged_engine_rebuilds_and_says_so(deploy: Deploy) -> None:
     store = deployment.snapshots(standby)
     header, body = store.read(store.files()[0])
     state = loads(body)
-    ((*others, last),) = state["windows"][SUM]
-    state["windows"][SUM] = [(*others, last + 1)]
+    ((*before, (*others, last)),) = state["windows"][SUM]
+    state["windows"][SUM] = [(*before, (*others, last + 1))]
     mark = SnapshotMeta(**{name: getattr(header, name) for name in SnapshotMeta.model_fields})
     store.write(make(mark, dumps(state), header.engine, header.runtime, header.made))
     feed(deployment, 26)
