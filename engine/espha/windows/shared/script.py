@@ -196,7 +196,26 @@ def _options(code: Code) -> Options:
     )
 
 
-class Scripted:
+class OfScript:
+    """What is made of a script, and has no state but the script's."""
+
+    def __init__(self, script: ScriptHandle) -> None:
+        self._call = script
+
+    def share(self, world: World) -> None:
+        """Give the script its world."""
+        self._call.share(world)
+
+    def state(self) -> Any:
+        """Return the script's variables."""
+        return self._call.state()
+
+    def restore(self, state: Any) -> None:
+        """Put the variables back."""
+        self._call.restore(state)
+
+
+class Scripted(OfScript):
     """Makes events of what a function returns for an event.
 
     Of an update block the function gets the new row. A stateful window takes what comes out as
@@ -230,7 +249,7 @@ class Scripted:
         renamed = [place for place, name in enumerate(own) if name not in names]
         self._spare = [(place, len(own) + number) for number, place in enumerate(renamed)]
         outputs = [*names, *(own[place] for place in renamed), OPCODE]
-        self._call = ScriptHandle(window.code, window.path, outputs)
+        super().__init__(ScriptHandle(window.code, window.path, outputs))
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
         """Return what the script makes of the event, each row a unit."""
@@ -300,18 +319,6 @@ class Scripted:
             return "SD" if opcode in {"D", "SD"} else "P"
         return opcode_of(chosen)
 
-    def share(self, world: World) -> None:
-        """Give the script its world."""
-        self._call.share(world)
-
-    def state(self) -> Any:
-        """Return the script's variables."""
-        return self._call.state()
-
-    def restore(self, state: Any) -> None:
-        """Put the variables back."""
-        self._call.restore(state)
-
 
 class Beating(Scripted):
     """Makes events as time passes as well: a function is called again and again."""
@@ -366,11 +373,11 @@ def script_stages(window: ScriptWindow, feeds: Sequence[tuple[Field, ...]]) -> l
     return [Beating(window, feeds) if window.heartbeat else Scripted(window, feeds)]
 
 
-class ScriptPredicate:
+class ScriptPredicate(OfScript):
     """Lets a function decide whether events pass a filter; null and zero are no."""
 
     def __init__(self, code: Code, window: str) -> None:
-        self._call = ScriptHandle(code, window, ["answer"])
+        super().__init__(ScriptHandle(code, window, ["answer"]))
         self.in_block = self._call.in_block
 
     def passes(self, events: Sequence[Event], at: Moment) -> Sequence[object]:
@@ -383,20 +390,8 @@ class ScriptPredicate:
             raise BadRecord("the script of a filter must return true or false, not a row")
         return bool(answer)
 
-    def share(self, world: World) -> None:
-        """Give the script its world."""
-        self._call.share(world)
 
-    def state(self) -> Any:
-        """Return the script's variables."""
-        return self._call.state()
-
-    def restore(self, state: Any) -> None:
-        """Put the variables back."""
-        self._call.restore(state)
-
-
-class ScriptProjection:
+class ScriptProjection(OfScript):
     """Lets a function compute the fields that are no keys; what it does not name is null."""
 
     def __init__(
@@ -406,7 +401,7 @@ class ScriptProjection:
         self._columns: list[tuple[str, Take, int | None]] = [
             (field.name, taker(field.type), next(keys) if field.key else None) for field in fields
         ]
-        self._call = ScriptHandle(code, window, [field.name for field in fields])
+        super().__init__(ScriptHandle(code, window, [field.name for field in fields]))
         self.in_block = self._call.in_block
 
     def rows(self, events: Sequence[Event], at: Moment) -> Sequence[tuple[Value, ...]]:
@@ -424,15 +419,3 @@ class ScriptProjection:
                 for (name, take, place), value in zip(self._columns, row, strict=True)
             ]
         )
-
-    def share(self, world: World) -> None:
-        """Give the script its world."""
-        self._call.share(world)
-
-    def state(self) -> Any:
-        """Return the script's variables."""
-        return self._call.state()
-
-    def restore(self, state: Any) -> None:
-        """Put the variables back."""
-        self._call.restore(state)

@@ -5,8 +5,7 @@ from typing import Any, Final, Protocol
 from espha.languages.eel import Initialize, Language
 from espha.model.events import BadRecord, Event
 from espha.model.project import Splitter, Window
-from espha.scripts.world import World
-from espha.windows.shared.script import ScriptHandle
+from espha.windows.shared.script import OfScript, ScriptHandle
 from espha.windows.shared.splitter_spec import ScriptSplitter
 from espha.windows.shared.stage import Moment
 
@@ -37,11 +36,11 @@ class Slots(Protocol):
         ...
 
 
-class ScriptSlots:
+class ScriptSlots(OfScript):
     """The splitter that is a script."""
 
     def __init__(self, splitter: ScriptSplitter, window: Window) -> None:
-        self._call = ScriptHandle(splitter.code, f"{window.path} splitter", ["slot"])
+        super().__init__(ScriptHandle(splitter.code, f"{window.path} splitter", ["slot"]))
 
     def __call__(self, event: Event, clock: int) -> int:
         """Return what the function says; nothing is `NO_SLOT`."""
@@ -52,18 +51,6 @@ class ScriptSlots:
             return int(answer)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             raise BadRecord("the script of a splitter must return a number") from None
-
-    def share(self, world: World) -> None:
-        """Give the script its world."""
-        self._call.share(world)
-
-    def state(self) -> Any:
-        """Return the script's variables."""
-        return self._call.state()
-
-    def restore(self, state: Any) -> None:
-        """Put the variables back."""
-        self._call.restore(state)
 
 
 class ExpressionSlots:
