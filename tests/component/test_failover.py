@@ -181,7 +181,7 @@ def test_all_engines_at_once(deploy: Deploy) -> None:
 def test_bad_records_become_dead_letters(deploy: Deploy) -> None:
     """A row of the wrong type is set aside with its place and a reason; the others flow on."""
     deployment = deploy(1)
-    bad = ["I,N,,x,1,2,3", "I,N,,1", "Q,N,,1,2,3,4", ""]
+    bad = ["I,N,,x,1,2,3", "I,N,,1,2,3,y", "Q,N,,1,2,3,4", ""]
     deployment.publish(SOURCE, [row(0), *bad, row(1)])
     wait_for_rows(deployment, 2)
     assert deployment.lines(OUTPUT) == [expected(0), expected(1)]
