@@ -36,7 +36,7 @@ class Flow:
                 for unit in units:
                     for event in unit:
                         outputs.append((path, event))
-            if units:
+            if units and node.targets:
                 only = node.only
                 if only is not None and not pending:
                     # Most often there is one way to go.

@@ -145,8 +145,9 @@ class Kernel:
         if clock <= self._at.clock:
             return outputs
         self._at.clock, self._at.token = clock, self._tokens
-        if self._timed:
-            self._flow.lapse(self._ranks_due(clock), outputs)
+        ranks = self._ranks_due(clock)
+        if ranks:
+            self._flow.lapse(ranks, outputs)
         return outputs
 
     def _ranks_due(self, clock: int) -> list[int]:

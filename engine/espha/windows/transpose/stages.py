@@ -41,7 +41,7 @@ class Wide:
         self._starts = {tag: place * width for place, tag in enumerate(window.tags)}
         self._empty: Row = (None,) * len(window.cells)
         self._timeout = window.clear_timeout
-        # Groups with the clock of their last event; the one that waits longest is the first.
+        # Groups with the clock of their last event; with a timeout, by that clock.
         self._groups: dict[Row, tuple[Row, int]] = {}
 
     def process(self, unit: Unit, at: Moment) -> Sequence[Unit]:
@@ -59,9 +59,11 @@ class Wide:
             if event.flags != "P" or event.values[place] is not None:
                 values[start + offset] = event.values[place]
         after = tuple(values)
-        self._groups.pop(group, None)
+        if self._timeout is not None:
+            self._groups.pop(group, None)
         self._groups[group] = (after, at.clock)
-        return ((self._wide(event, after), *[self._wide(old, before) for old in unit[1:]]),)
+        new = self._wide(event, after)
+        return ((new,),) if len(unit) == 1 else ((new, self._wide(unit[1], before)),)
 
     def _wide(self, event: Event, values: Row) -> Event:
         return Event(event.opcode, event.flags, self._chosen(event.values + values))
