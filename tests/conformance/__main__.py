@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def _shown(verdict: Verdict) -> list[str]:
-    cells = [escape(unescape(cell.strip("`"))) for cell in row(verdict)]
+    cells = [escape(unescape(cell)) for cell in row(verdict)]
     return [
         f"[{_COLOURS[cell]}]{cell.strip('*')}[/]" if cell in _COLOURS else cell for cell in cells
     ]
