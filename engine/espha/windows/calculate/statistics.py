@@ -10,8 +10,6 @@ from functools import cache, partial
 from operator import attrgetter
 from typing import Final, Protocol
 
-from scipy import special
-
 from espha.windows.calculate.contract import Settings
 from espha.windows.calculate.order import Recent
 from espha.windows.shared.exact import Number
@@ -118,11 +116,15 @@ def _t_value(of: Sums) -> float:
 
 def _probability(of: Sums) -> float:
     """Return how probable such a t is if the mean is 0."""
+    from scipy import special  # takes longer than a take-over may: only who asks for it waits
+
     return 2 * float(special.stdtr(of.n - 1, -abs(_t_value(of))))
 
 
 @cache
 def _quantile(freedom: int, alpha: float) -> float:
+    from scipy import special  # as above
+
     return float(special.stdtrit(freedom, 1 - alpha / 2))
 
 
