@@ -6,8 +6,6 @@ from collections import deque
 from itertools import islice
 from typing import Any, Final
 
-import numpy as np
-
 from espha.windows.shared.exact import Number
 
 MOST: Final = 10_000
@@ -70,6 +68,8 @@ class Recent:
         what is older than the last `COMPARED` events.
         None: there are no such pairs.
         """
+        import numpy as np  # only who asks for it waits for the import
+
         events = islice(self._events, max(0, len(self._events) - COMPARED), None)
         values = np.array([value for value in events if value is not None], dtype=float)
         alike = longer = 0
