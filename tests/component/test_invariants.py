@@ -26,6 +26,7 @@ from espha.checker.watch import read_all, read_written
 from espha.connectors.topics import TopicPlan, topic_plan
 from espha.engine.engine import Engine
 from espha.engine.inputs import Inputs
+from espha.engine.publisher import KafkaPublisher
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import Offsets, open_reader, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
@@ -93,8 +94,7 @@ class Seat:
             job=self.model,
             log=OrderLog(kafka.bootstrap, plan.order_log),
             inputs=Inputs(kafka.bootstrap, inputs),
-            writer=self.writer,
-            fence=mock,
+            publisher=KafkaPublisher(self.writer, mock, plan.order_log),
             control=mock,
             scheduler=mock,
             topic_ids={},

@@ -62,29 +62,28 @@ MUTATIONS = (
     Mutation(
         "I2",
         "outputs and order record go in two transactions",
-        "engine/espha/engine/engine.py",
-        "        self._writer.commit(\n"
-        "            [*map(_record, result.outputs), Record(self._log.topic, record.encode())]\n"
-        "        )\n",
+        "engine/espha/engine/publisher.py",
+        "        self._writer.commit([*map(_record, result.outputs), "
+        "Record(self._order_log, order_record)])\n",
         "        self._writer.commit(map(_record, result.outputs))\n"
-        "        self._writer.commit([Record(self._log.topic, record.encode())])\n",
+        "        self._writer.commit([Record(self._order_log, order_record)])\n",
         f"{_INVARIANTS}::test_i2_a_batch_and_its_order_record_are_one",
         "row-3",
     ),
     Mutation(
         "I3",
         "a follower uses its own clock",
-        "engine/espha/engine/engine.py",
-        "self._batch(record.sequence, record.clock, inputs)",
-        "self._batch(record.sequence, time.time_ns() // 1_000_000, inputs)",
+        "engine/espha/engine/follower.py",
+        "self._at.batch(record.sequence, record.clock, inputs)",
+        "self._at.batch(record.sequence, __import__('time').time_ns() // 1_000_000, inputs)",
         f"{_INVARIANTS}::test_i3_state_is_a_function_of_the_log",
         "Diverged",
     ),
     Mutation(
         "I3",
         "each batch starts with empty state",
-        "engine/espha/engine/engine.py",
-        "expect = None if self._at.fresh else self._at.sequence",
+        "engine/espha/engine/position.py",
+        "expect = None if self.fresh else self.sequence",
         "expect = None",
         f"{_INVARIANTS}::test_i3_state_is_a_function_of_the_log",
         "assert 2 == 8",
@@ -102,11 +101,11 @@ MUTATIONS = (
         "I4",
         "a standby takes input that nobody has ordered",
         "engine/espha/engine/engine.py",
-        "                self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))\n",
-        "                self._follow(self._log.poll(_LOOK_S, _REPLAY_RECORDS))\n"
-        "                _, inputs = self._inputs.take(_BATCH_LIMIT, 0)\n"
+        "                self._follower.poll(_LOOK_S)\n",
+        "                self._follower.poll(_LOOK_S)\n"
+        "                _, inputs = self._inputs.take(5_000, 0)\n"
         "                if inputs:\n"
-        "                    self._job.run([self._batch(self._at.sequence + 1, 0, inputs)])\n",
+        "                    self._job.run([self._at.batch(self._at.sequence + 1, 0, inputs)])\n",
         f"{_INVARIANTS}::test_i4_a_standby_is_never_ahead",
         "standby",
     ),

@@ -9,8 +9,10 @@ import structlog
 
 from espha.deployment import DeploymentError, read_deployed
 from espha.engine.acknowledged import acknowledgements
-from espha.engine.engine import RUNTIME, Diverged, Engine
+from espha.engine.engine import RUNTIME, Engine
+from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
+from espha.engine.publisher import KafkaPublisher
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter, WriterFailed
@@ -85,8 +87,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         inputs=Inputs(
             settings.bootstrap, list(plan.inputs.values()), meta.inputs if meta else None
         ),
-        writer=writer,
-        fence=fence,
+        publisher=KafkaPublisher(writer, fence, plan.order_log),
         control=control,
         scheduler=_scheduler(settings, control, recovery, begin),
         topic_ids=dict(wanted.topics),

@@ -22,6 +22,21 @@ class Cursor(NamedTuple):
     """Every record below this offset is processed: where to begin to read."""
 
 
+class Skip(NamedTuple):
+    """An input record that no engine survives: it goes to the dead letters unprocessed."""
+
+    topic: str
+    offset: int
+    reason: str
+
+
+class StateDigest(NamedTuple):
+    """What the state was after an earlier order record."""
+
+    sequence: int
+    digest: str
+
+
 class OrderRecord(BaseModel):
     """One decision of the active engine.
 
@@ -30,6 +45,7 @@ class OrderRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    format: int = Field(1, description="Version of this form.")
     sequence: int = Field(description="1, 2, 3 …, no gap, no repeat.")
     inputs: tuple[Range, ...] = Field(
         description="`[[topic, start, end], …]` in processing order; offsets, `end` exclusive; for "
@@ -46,6 +62,21 @@ class OrderRecord(BaseModel):
     engine: str = Field(description="Name of the engine (pod).")
     epoch: int = Field(description="1 for the first active engine, one more at each take-over.")
     runtime: str = Field(description="Versions of espha, Python and PySpark.")
+    records: int | None = Field(None, description="Number of input records.")
+    inputs_digest: str = Field("", description="Digest over the input records.")
+    checkpoint: bool = Field(
+        False, description="Whether every replica digests its state after this record."
+    )
+    state: StateDigest | None = Field(
+        None, description="Digest of the active engine's state after an earlier checkpoint."
+    )
+    semantics: int | None = Field(None, description="Version of what the kernel computes.")
+    heir: str = Field(
+        "", description="Planned switchover: name of the engine that goes on; empty: none."
+    )
+    skipped: tuple[Skip, ...] = Field(
+        (), description="Input records that no engine survives: `[[topic, offset, reason], …]`."
+    )
 
     def encode(self) -> bytes:
         """Return the record as it stands on the topic."""

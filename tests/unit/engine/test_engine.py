@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from espha.connectors.topics import topic_plan
-from espha.engine.engine import Diverged, Engine
+from espha.engine.engine import Engine
+from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
-from espha.kafka.writer import FencedWriter
 from espha.model import model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.child_side import Control
@@ -156,8 +156,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
             job=job,
             log=cast("OrderLog", log),
             inputs=cast("Inputs", Rows()),
-            writer=cast("FencedWriter", None),
-            fence=cast("Any", None),
+            publisher=cast("Any", None),
             control=control,
             scheduler=scheduler,
             topic_ids={},

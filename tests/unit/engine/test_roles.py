@@ -7,6 +7,7 @@ import pytest
 
 from espha.connectors.topics import topic_plan
 from espha.engine.engine import Engine
+from espha.engine.publisher import KafkaPublisher
 from espha.kafka.writer import Record
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.order import OrderRecord, Range
@@ -192,8 +193,7 @@ def play(*scene: Callable[[Stage], None]) -> Stage:
         job=mock,
         log=mock,
         inputs=mock,
-        writer=cast("Any", stage.writer),
-        fence=mock,
+        publisher=KafkaPublisher(cast("Any", stage.writer), mock, PLAN.order_log),
         control=mock,
         scheduler=mock,
         topic_ids={},

@@ -1,0 +1,138 @@
+"""A standby's work: the batches that the order log names, and a look at what came of them."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from espha.engine.inputs import Inputs
+from espha.engine.position import Position
+from espha.kafka.order_log import OrderLog
+from espha.kafka.reader import LogError
+from espha.pipeline.job import Batch, Result
+from espha.protocol.order import OrderRecord
+
+_REPLAY_RECORDS = 500
+_REPLAY_INPUTS = 20_000
+
+
+class Diverged(Exception):  # noqa: N818 - it names a state
+    """This engine computed other outputs than the active one did from the same order record."""
+
+    def __init__(self, sequence: int, base: int, text: str) -> None:
+        """Name the order record, and the one after which the snapshot was that led here (or 0)."""
+        super().__init__(text)
+        self.sequence, self.base = sequence, base
+
+
+class Job(Protocol):
+    """What runs batches: `espha.pipeline.job.BatchJob`."""
+
+    def run(self, batches: list[Batch]) -> list[Result]:
+        """Run batches one after the other."""
+
+    def snapshot(self) -> tuple[int | None, bytes]:
+        """Return the sequence number that the state stands for, and the state."""
+
+
+class Follower:
+    """Processes order records exactly, in order, and compares digests."""
+
+    def __init__(
+        self,
+        job: Job,
+        log: OrderLog,
+        inputs: Inputs,
+        at: Position,
+        *,
+        model: str,
+        runtime: str,
+        moved: Callable[[], None],
+    ) -> None:
+        """Go on at `at`, which moves on with each record.
+
+        Args:
+            job: runs batches.
+            log: names them.
+            inputs: what they are made of.
+            at: where to begin.
+            model: the model's digest.
+            runtime: versions, for people.
+            moved: called when records have been processed.
+        """
+        self._job, self._log, self._inputs, self._at = job, log, inputs, at
+        self._model, self._runtime, self._moved = model, runtime, moved
+        self._base = at.sequence
+        self.replayed = 0
+        """Order records processed in this life."""
+
+    def poll(self, timeout: float) -> None:
+        """Process what is new, waiting up to `timeout` seconds for a record."""
+        self._follow(self._log.poll(timeout, _REPLAY_RECORDS))
+
+    def expect_whole(self, end: int) -> None:
+        """Refuse a log whose records are all gone: nobody knows then where it had come to."""
+        cut = self._log.cut
+        if cut and self._log.at(end):
+            raise LogError(
+                f"topic {self._log.topic}: offsets {cut.start} to {cut.stop - 1} come next after "
+                f"order record {self._at.sequence}, and retention has removed them and all behind "
+                "them, so the state cannot be rebuilt"
+            )
+
+    def read_to(self, end: int) -> None:
+        """Process all records before offset `end`."""
+        for records in self._log.read_to(end, _REPLAY_RECORDS):
+            self._follow(records)
+
+    def _follow(self, records: list[OrderRecord]) -> None:
+        """Process order records, as many as fit in one Spark job together."""
+        pending: list[tuple[OrderRecord, Batch]] = []
+        size = 0
+        for record in records:
+            self._check_sequence(record)
+            if record.model != self._model:
+                self._replay(pending)
+                pending, size = [], 0
+                self._pass_foreign(record)
+                continue
+            inputs = [entry for wanted in record.inputs for entry in self._inputs.read(wanted)]
+            pending.append((record, self._at.batch(record.sequence, record.clock, inputs)))
+            self._at.passed(record)
+            size += len(inputs)
+            if size >= _REPLAY_INPUTS:
+                self._replay(pending)
+                pending, size = [], 0
+        self._replay(pending)
+
+    def _check_sequence(self, record: OrderRecord) -> None:
+        topic, wanted = self._log.topic, self._at.sequence + 1
+        if record.sequence > wanted:
+            raise LogError(
+                f"topic {topic}: order records {wanted} to {record.sequence - 1} are gone "
+                "(retention), so the state cannot be rebuilt"
+            )
+        if record.sequence < wanted:
+            raise LogError(f"topic {topic}: order record {record.sequence} follows {wanted - 1}")
+
+    def _pass_foreign(self, record: OrderRecord) -> None:
+        """Go behind a record of another model: a changed model starts with empty state there."""
+        for passed in record.inputs:
+            self._inputs.skip(passed)
+        self._at.passed(record)
+        self._at.fresh = True
+
+    def _replay(self, pending: list[tuple[OrderRecord, Batch]]) -> None:
+        if not pending:
+            return
+        results = self._job.run([batch for _, batch in pending])
+        for (record, batch), result in zip(pending, results, strict=True):
+            if result.digest() != record.digest:
+                raise Diverged(
+                    record.sequence,
+                    self._base,
+                    f"order record {record.sequence}: {len(result.outputs)} outputs with digest "
+                    f"{result.digest()[:12]} here, {record.outputs} with {record.digest[:12]} from "
+                    f"{record.engine} ({record.runtime}; here {self._runtime})",
+                )
+            self._at.count(batch, result)
+        self.replayed += len(pending)
+        self._moved()

@@ -1,0 +1,49 @@
+"""Where an engine stands in the order log."""
+
+from dataclasses import dataclass, field
+
+from espha.pipeline.job import Batch, Input, Result
+from espha.protocol.order import OrderRecord
+from espha.protocol.status import Counts
+from espha.recovery.store import SnapshotMeta
+
+
+@dataclass
+class Position:
+    """Where an engine stands in the order log, and what its model said last."""
+
+    sequence: int = 0
+    epoch: int = 0
+    clock: int = 0
+    active: str = ""
+    """Name of the engine that committed the last order record; empty: not seen yet."""
+    fresh: bool = True
+    """The next batch starts with empty state: nothing of this model was processed before."""
+    counts: Counts = field(default_factory=Counts)
+    due: int | None = None
+    """Clock (ms) at which the model has something to do without input; None: never."""
+
+    @classmethod
+    def behind(cls, meta: SnapshotMeta) -> "Position":
+        """Return the position of a state that was restored."""
+        return cls(meta.sequence, meta.epoch, meta.clock, fresh=False, counts=meta.counts)
+
+    def passed(self, record: OrderRecord) -> None:
+        """Go behind an order record."""
+        self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
+        self.active = record.engine
+
+    def batch(self, sequence: int, clock: int, inputs: list[Input]) -> Batch:
+        """Return the batch that comes next here."""
+        expect = None if self.fresh else self.sequence
+        self.fresh = False
+        return Batch(expect, sequence, clock, inputs)
+
+    def count(self, batch: Batch, result: Result) -> None:
+        """Add a batch that was processed."""
+        self.counts = self.counts.plus(
+            events_in=len(batch.inputs),
+            events_out=len(result.outputs) - result.refused,
+            dead_letters=result.refused,
+        )
+        self.due = result.due
