@@ -1,7 +1,7 @@
 """Steady load: rows with the wall clock in them, in a process of its own.
 
-`python -m chaos.load MODEL BOOTSTRAP RATE TOPIC…` writes until its standard input ends, then waits
-until everything is on the topics, and prints how many rows that are.
+`python -m chaos.load MODEL BOOTSTRAP RATE LINGER_MS TOPIC…` writes until its standard input ends,
+then waits until everything is on the topics, and prints how many rows that are.
 """
 
 import subprocess
@@ -16,6 +16,7 @@ from chaos.here import ENVIRONMENT
 from chaos.models import MODELS
 from espha.kafka.reader import CLIENT_TUNING, PARTITION
 
+LINGER_MS = 20
 _TICK_S = 0.01
 _FLUSH_S = 120.0
 
@@ -24,9 +25,17 @@ class Load:
     """The load process, as the campaign sees it."""
 
     def __init__(
-        self, model: str, bootstrap: str, rate: float, topics: list[str], log: Path
+        self,
+        model: str,
+        bootstrap: str,
+        rate: float,
+        topics: list[str],
+        log: Path,
+        *,
+        linger_ms: int = LINGER_MS,
     ) -> None:
-        command = [sys.executable, "-m", "chaos.load", model, bootstrap, str(rate), *topics]
+        numbers = (str(rate), str(linger_ms))
+        command = [sys.executable, "-m", "chaos.load", model, bootstrap, *numbers, *topics]
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 command,
@@ -37,6 +46,11 @@ class Load:
                 env=ENVIRONMENT,
                 start_new_session=True,
             )
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
 
     def stop(self) -> int:
         """End the load; return how many rows are on the topics."""
@@ -49,14 +63,14 @@ class Load:
         self._process.wait()
 
 
-def write(model: str, bootstrap: str, rate: float, topics: list[str]) -> int:
+def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[str]) -> int:
     """Write until standard input ends; return the number of rows written."""
     producer = Producer(
         {
             **CLIENT_TUNING,
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
-            "linger.ms": 20,
+            "linger.ms": linger_ms,
             "message.timeout.ms": 0,
             "queue.buffering.max.messages": 1_000_000,
         }
@@ -81,4 +95,4 @@ def write(model: str, bootstrap: str, rate: float, topics: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    print(write(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4:]))
+    print(write(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]))

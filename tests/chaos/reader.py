@@ -43,6 +43,11 @@ class Reader:
         self._rest = ""
         self.arrivals: list[Arrival] = []
 
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
     def refresh(self) -> list[Arrival]:
         """Return all arrivals up to now.
 

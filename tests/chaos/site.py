@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kazoo.client import KazooClient
@@ -30,6 +30,7 @@ from support.servers import (
 
 ENGINES = ("engine-0", "engine-1", "engine-2")
 _SERVERS = 3
+Settings = Mapping[str, str] | None
 LOOK_S = 0.2
 """Looking more often would take the processor from those who are looked at."""
 
@@ -37,14 +38,16 @@ LOOK_S = 0.2
 class RoutedKafka(Kafka):
     """Three brokers with a listener for each engine, so that one engine can be cut off."""
 
-    def __init__(self, folder: Path, proxied: bool, java: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, proxied: bool, java: Sequence[str], settings: Settings
+    ) -> None:
         ports = free_ports(2 * _SERVERS * len(ENGINES))
         rows = [ports[place : place + _SERVERS] for place in range(0, len(ports), _SERVERS)]
         self.inner = dict(zip(ENGINES, rows, strict=False))
         self.outer = dict(zip(ENGINES, rows[len(ENGINES) :], strict=True))
         if not proxied:
             self.outer = self.inner
-        super().__init__(folder, _SERVERS, java=java)
+        super().__init__(folder, _SERVERS, settings, java)
 
     def bootstrap_of(self, engine: str) -> str:
         """Return where an engine finds the brokers."""
@@ -103,10 +106,12 @@ class Pod(Replica):
 class Site:
     """Servers that all deployments of a campaign share."""
 
-    def __init__(self, folder: Path, proxied: bool, java: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, proxied: bool, java: Sequence[str], settings: Settings = None
+    ) -> None:
         self.folder = folder
         self.zookeeper = ZooKeeper(folder, replicas=_SERVERS, java=java)
-        self.kafka = RoutedKafka(folder, proxied, java)
+        self.kafka = RoutedKafka(folder, proxied, java, settings)
         self.proxy: Proxy | None = None
         self._zookeepers = dict.fromkeys(ENGINES, self.zookeeper.connect)
         self._znodes = KazooClient(
@@ -195,9 +200,18 @@ def _mode(port: int) -> str:
 
 
 @contextlib.contextmanager
-def running(folder: Path, proxied: bool, lasting: bool) -> Iterator[Site]:
-    """Start a site; everything of it ends with the block."""
-    site = Site(folder, proxied, LASTING if lasting else BRIEF)
+def running(
+    folder: Path, proxied: bool, lasting: bool, settings: Settings = None
+) -> Iterator[Site]:
+    """Start a site; everything of it ends with the block.
+
+    Args:
+        folder: where servers keep what they need.
+        proxied: whether engines reach servers through proxies.
+        lasting: whether Java compiles as in production, or simply and soon.
+        settings: of brokers, before the usual ones.
+    """
+    site = Site(folder, proxied, LASTING if lasting else BRIEF, settings)
     try:
         site.start()
         yield site

@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 from chaos.clock import Clock
 from chaos.disk import SmallDisk
 from chaos.here import ENVIRONMENT
-from chaos.load import Load
+from chaos.load import LINGER_MS, Load
 from chaos.models import MODELS
 from chaos.reader import Arrival, Reader
 from chaos.site import ENGINES, LOOK_S, Pod, Site
@@ -33,9 +33,17 @@ class Trial:
     """Three engines, a load and a reader on topics of their own."""
 
     def __init__(
-        self, site: Site, folder: Path, name: str, rate: float, needs: Collection[str] = ()
+        self,
+        site: Site,
+        folder: Path,
+        name: str,
+        rate: float,
+        needs: Collection[str] = (),
+        *,
+        linger_ms: int = LINGER_MS,
     ) -> None:
         self.site, self.model, self.rate = site, MODELS[name], rate
+        self._linger_ms = linger_ms
         self._needs = needs
         self.disks: dict[str, SmallDisk] = {}
         self.clocks = {
@@ -52,7 +60,7 @@ class Trial:
         self.pods = [
             Pod(engine, folder, ["--", "engine"], self._tell(engine)) for engine in ENGINES
         ]
-        self._model_name = name
+        self.model_name = name
         self._load: Load | None = None
         self._reader: Reader | None = None
         self._watch: Consumer | None = None
@@ -101,8 +109,16 @@ class Trial:
         self._reader = Reader(bootstrap, self.folder / "arrivals.tsv", outputs)
         inputs = [self.plan.inputs[source] for source in self.model.sources]
         log = self.folder / "load.log"
-        self._load = Load(self._model_name, bootstrap, self.rate, inputs, log)
+        self._load = Load(
+            self.model_name, bootstrap, self.rate, inputs, log, linger_ms=self._linger_ms
+        )
         self.wait_in_sync(0.0)
+
+    @property
+    def load(self) -> Load:
+        """The load."""
+        assert self._load is not None, "the trial has not started"
+        return self._load
 
     @property
     def reader(self) -> Reader:
