@@ -18,6 +18,7 @@ class TopicPlan:
         outputs: topic of each window with a Kafka connector of type sub, likewise.
         order_log: where order records go.
         dead_letters: where refused records go.
+        scratch: where engines practise transactions; nobody reads it.
     """
 
     prefix: str
@@ -25,10 +26,12 @@ class TopicPlan:
     outputs: dict[str, str]
     order_log: str
     dead_letters: str
+    scratch: str
 
     def all(self) -> list[str]:
-        """All topics: inputs, outputs, order log, dead letters."""
-        return [*self.inputs.values(), *self.outputs.values(), self.order_log, self.dead_letters]
+        """All topics: inputs, outputs, order log, dead letters, scratch."""
+        own = [self.order_log, self.dead_letters, self.scratch]
+        return [*self.inputs.values(), *self.outputs.values(), *own]
 
 
 def topic_plan(project: Project, prefix: str = "", deployment: str = "default/espha") -> TopicPlan:
@@ -52,7 +55,7 @@ def topic_plan(project: Project, prefix: str = "", deployment: str = "default/es
             inputs[path] = _topic(project, window, start, "I", None if prefix else pub)
         if sub is not None:
             outputs[path] = _topic(project, window, start, "O", None if prefix else sub)
-    plan = TopicPlan(start, inputs, outputs, f"{start}.M", f"{start}.E")
+    plan = TopicPlan(start, inputs, outputs, f"{start}.M", f"{start}.E", f"{start}.warm-up")
     _check(project, plan)
     return plan
 
@@ -84,6 +87,7 @@ def _check(project: Project, plan: TopicPlan) -> None:
         *((topic, project.windows[path]) for path, topic in plan.outputs.items()),
         (plan.order_log, None),
         (plan.dead_letters, None),
+        (plan.scratch, None),
     ]
     for topic, window in topics:
         if not TOPIC.fullmatch(topic):

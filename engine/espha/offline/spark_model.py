@@ -61,4 +61,5 @@ def plan_of(sources: Collection[str], published: Collection[str]) -> TopicPlan:
         outputs={path: path for path in published},
         order_log=ORDER_LOG,
         dead_letters=DEAD_LETTERS,
+        scratch="",
     )

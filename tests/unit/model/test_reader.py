@@ -414,12 +414,14 @@ def test_topics_come_from_connectors_a_prefix_or_the_deployment() -> None:
         "HAtopic1_31415.HA_Project.cq.outbound.O",
         "HAtopic1_31415.M",
         "HAtopic1_31415.E",
+        "HAtopic1_31415.warm-up",
     ]
     assert topic_plan(project, "mine").all() == [
         "mine.HA_Project.cq.memory.I",
         "mine.HA_Project.cq.outbound.O",
         "mine.M",
         "mine.E",
+        "mine.warm-up",
     ]
     plain = read_project(xml(IN))
     assert topic_plan(plain, deployment="team/demo").inputs == {"q/in": "team_demo.p.q.in.I"}
