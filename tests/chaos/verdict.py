@@ -10,6 +10,7 @@ from itertools import pairwise
 from chaos.reader import Arrival
 from chaos.trial import Trial, read_acknowledged
 from espha.checker.batches import check_batches
+from espha.checker.coverage import check_coverage
 from espha.checker.damage import compare
 from espha.checker.expect import Read, SumWindow
 from espha.checker.judge import Evidence, judge
@@ -110,8 +111,19 @@ def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]
         _values(trial, arrivals, order, blame, result)
     if trial.model.expect:
         _texts(trial, arrivals, order, result)
+    _coverage(trial, order, result)
     _acknowledgements(trial, order, result)
     return result
+
+
+def _coverage(trial: Trial, order: Sequence[str], result: Verdict) -> None:
+    """Each input record is in a batch: the load has ended, and everything was drained."""
+    offsets = {
+        topic: [each.offset for each in read_all(trial.site.kafka.bootstrap, topic)]
+        for topic in trial.plan.inputs.values()
+    }
+    coverage = check_coverage(check_order(order).ranges, offsets)
+    result.problems += map(str, (*coverage.passed_over, *coverage.waiting))
 
 
 def _topics(
@@ -120,7 +132,7 @@ def _topics(
     """Check that the topics hold what the reader saw, and what the order log stands for."""
     names = [*trial.plan.outputs.values(), trial.plan.dead_letters]
     written = {name: read_written(trial.site.kafka.bootstrap, name) for name in names}
-    batches = check_batches(order, written)
+    batches = check_batches(order, written, trial.plan.order_log)
     result.problems += batches.problems()
     result.damage["lost"] += len(batches.incomplete)
     result.damage["wrong"] += len(batches.altered) + len(batches.orphans)

@@ -156,7 +156,7 @@ def check(deployment: Deployment) -> None:
     assert check_order(order).problems == []
     topics = [*deployment.plan.outputs.values(), deployment.plan.dead_letters]
     written = {topic: read_written(bootstrap, topic) for topic in topics}
-    assert check_batches(order, written).problems() == []
+    assert check_batches(order, written, deployment.plan.order_log).problems() == []
     expected = recomputed(deployment)
     for path, lines in expected.items():
         assert lines, f"{path} said nothing"

@@ -208,7 +208,7 @@ class Table:
         assert self.outputs() == [f"row-{number}" for number in range(self.rows)]
         assert check_order(self.order()).problems == []
         written = {self.target: read_written(self.kafka.bootstrap, self.target)}
-        assert check_batches(self.order(), written).problems() == []
+        assert check_batches(self.order(), written, self.plan.order_log).problems() == []
 
 
 @pytest.fixture

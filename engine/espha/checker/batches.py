@@ -69,17 +69,18 @@ class Batches:
 
 
 def check_batches(
-    order: Iterable[bytes | str], written: Mapping[str, Sequence[Written]]
+    order: Iterable[bytes | str], written: Mapping[str, Sequence[Written]], order_log: str
 ) -> Batches:
     """Compare order records with the outputs of all topics.
 
     Args:
         order: order records (JSON) as they stand on their topic.
         written: for each topic that engines write outputs to, all its records.
+        order_log: topic of the order records, which the ids of what time brought about name.
     """
     found = Batches()
     records = [json.loads(value) for value in order]
-    finder = _Finder(records)
+    finder = _Finder(records, order_log)
     owned: list[list[list[_Placed]]] = [[] for _ in records]
     for outputs in written.values():
         mine: dict[int, list[_Placed]] = {}
@@ -121,7 +122,8 @@ def digest(outputs: Iterable[Written]) -> str:
 class _Finder:
     """Finds the order record that an output belongs to, by the output's message id."""
 
-    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, records: Sequence[Mapping[str, Any]], order_log: str) -> None:
+        self._order_log = order_log
         self._ranges: dict[str, list[tuple[int, int, int, int]]] = {}
         self._sequences = {record["sequence"]: place for place, record in enumerate(records)}
         for place, record in enumerate(records):
@@ -140,9 +142,9 @@ class _Finder:
         ordinal = identity.rpartition(":")[2]
         if not (topic and rest.isdigit() and ordinal.isdigit()):
             return None, (0, 0, 0)
-        if topic not in self._ranges:
+        if topic == self._order_log:
             return self._sequences.get(int(rest)), (-1, 0, int(ordinal))
-        ranges, offset = self._ranges[topic], int(rest)
+        ranges, offset = self._ranges.get(topic, []), int(rest)
         found = bisect_right(ranges, (offset, float("inf"))) - 1
         if found < 0 or offset >= ranges[found][1]:
             return None, (0, 0, 0)

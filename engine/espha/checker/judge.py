@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from espha.checker.batches import Batches, Written, check_batches
+from espha.checker.coverage import check_coverage
 from espha.checker.damage import Damage, compare
 from espha.checker.expect import Expectation, Read, SumWindow, cells, differs, expect_sums
 from espha.checker.gaps import Fault, after, longest
@@ -20,9 +21,11 @@ _NAMED = 100
 class Evidence:
     """Everything that was read: topics in the order of their offsets, files, moments.
 
-    `written` holds the topics that engines write, with headers; where it is empty, the order log's
-    digests are not checked. `arrivals` are seconds since 1970 at which outputs arrived, taken from
-    a steady clock.
+    `offsets` are those of the committed records of every input topic; `partitions` is how many each
+    topic has. `written` holds the topics that engines write, with headers; where it is empty, the
+    order log's digests are not checked. `drained` says that all input had the time to be processed:
+    what was not is lost then, else it waits. `arrivals` are seconds since 1970 at which outputs
+    arrived, taken from a steady clock.
     """
 
     input_topic: str
@@ -30,6 +33,10 @@ class Evidence:
     outputs: list[Read]
     dead: list[Read]
     order: list[str]
+    order_log: str = ""
+    offsets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    drained: bool = True
     written: Mapping[str, Sequence[Written]] = field(default_factory=dict)
     arrivals: list[float] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -55,6 +62,8 @@ def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[Sum
 def judge_order(evidence: Evidence) -> Report:
     """Compare the order log with the topics, and leave the outputs' values to its digests."""
     order = check_order(evidence.order)
+    coverage = check_coverage(order.ranges, evidence.offsets)
+    unprocessed = coverage.passed_over + (coverage.waiting if evidence.drained else [])
     return Report(
         rows_in=len(evidence.inputs),
         rows_out=len(evidence.outputs),
@@ -65,13 +74,28 @@ def judge_order(evidence: Evidence) -> Report:
         batches=_batches(evidence),
         order_records=order.records,
         epoch=order.epoch,
+        models=order.models,
+        unprocessed=sum(each.rows for each in unprocessed),
+        waiting=sum(each.rows for each in coverage.waiting) if not evidence.drained else 0,
+        inputs=[*map(str, unprocessed), *_partitions(evidence.partitions)],
         longest_gap_ms=_ms(longest(evidence.arrivals)),
         gaps_ms=[(f.name, _ms(gap)) for f, gap in after(evidence.arrivals, evidence.faults)],
     )
 
 
 def _batches(evidence: Evidence) -> Batches:
-    return check_batches(evidence.order, evidence.written) if evidence.written else Batches()
+    if not evidence.written:
+        return Batches()
+    return check_batches(evidence.order, evidence.written, evidence.order_log)
+
+
+def _partitions(counts: Mapping[str, int]) -> list[str]:
+    """Return a sentence for each topic of which others than the only partition would be missed."""
+    return [
+        f"topic {topic} has {count} partitions; only the first one is read"
+        for topic, count in counts.items()
+        if count != 1
+    ]
 
 
 def _balance(order: OrderLog, evidence: Evidence) -> list[str]:

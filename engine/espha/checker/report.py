@@ -27,6 +27,10 @@ class Report:
         batches: what is wrong between order records and outputs.
         order_records: number of order records.
         epoch: the newest epoch.
+        models: how often the model was changed.
+        unprocessed: input records that are in no batch.
+        waiting: input records whose turn may still come.
+        inputs: what is wrong with input topics, in words.
         longest_gap_ms: longest time without an output while the checker was following.
         gaps_ms: `[name, gap]` for each fault; a gap of None: nothing came after it.
         rows_in_file: rows of the source file, `source` the damage between it and the input topic.
@@ -46,6 +50,10 @@ class Report:
     batches: Batches = field(default_factory=Batches)
     order_records: int = 0
     epoch: int = 0
+    models: int = 0
+    unprocessed: int = 0
+    waiting: int = 0
+    inputs: list[str] = field(default_factory=list)
     longest_gap_ms: float | None = None
     gaps_ms: list[tuple[str, float | None]] = field(default_factory=list)
     rows_in_file: int | None = None
@@ -67,7 +75,8 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether nothing at all is wrong."""
-        wrong = self.wrong_sums or self.wrong_values or self.order or self.batches.problems()
+        values = self.wrong_sums or self.wrong_values
+        wrong = values or self.inputs or self.order or self.batches.problems()
         return not wrong and all(damage.none for damage in self.damages.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -83,6 +92,7 @@ class Report:
         """Return a sentence for each thing that is wrong."""
         found = [f"{name}: {damage.first}" for name, damage in self.damages.items() if damage.first]
         found += [f"wrong output: {self.first_wrong}"] if self.first_wrong else []
+        found += [f"input: {problem}" for problem in self.inputs]
         found += self.batches.problems()
         return found + [f"order log: {problem}" for problem in self.order[:10]]
 
@@ -113,6 +123,8 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("dead letters", report.dead),
         ("order records", report.order_records),
         ("take-overs", max(0, report.epoch - 1)),
+        ("changes of the model", report.models or None),
+        ("rows in that wait", report.waiting or None),
     ]
     return [(name, str(count)) for name, count in counts if count is not None]
 
@@ -123,6 +135,7 @@ def _wrongs(report: Report) -> list[tuple[str, int]]:
         ("double", report.total("double")),
         ("out of order", report.total("disorder")),
         ("not expected", report.total("foreign")),
+        ("not processed", report.unprocessed),
         ("wrong sums", report.wrong_sums),
         ("other wrong values", report.wrong_values),
         ("outputs without order record", len(report.batches.orphans)),

@@ -11,6 +11,7 @@ from espha.checker.report import Report
 from espha.checker.watch import Ends, Followed, follow, read_all, read_written
 from espha.connectors.topics import TopicPlan
 from espha.deployment import DeploymentError, read_deployed
+from espha.kafka.reader import Offsets
 from espha.model import Window
 
 
@@ -84,6 +85,7 @@ def _evidence(
     targets: dict[str, str],
     followed: Followed,
 ) -> Evidence:
+    partitions = _partitions(options.bootstrap, plan)
     # The order log first: what it names is on the other topics by then.
     order = read_all(options.bootstrap, plan.order_log)
     written = {
@@ -93,9 +95,14 @@ def _evidence(
     outputs = [each.read() for topic in targets.values() for each in written[topic]]
     dead = [each.read() for each in written[plan.dead_letters]]
     own = tuple(f"{topic}:" for topic in sources.values())
+    rows = {topic: read_all(options.bootstrap, topic) for topic in plan.inputs.values()}
     return Evidence(
         input_topic=next(iter(sources.values())),
-        inputs=[each for topic in sources.values() for each in read_all(options.bootstrap, topic)],
+        inputs=[each for topic in sources.values() for each in rows[topic]],
+        offsets={topic: [each.offset for each in reads] for topic, reads in rows.items()},
+        partitions=partitions,
+        drained=options.until_idle is not None,
+        order_log=plan.order_log,
         outputs=followed.outputs or outputs,
         dead=[each for each in dead if each.id.startswith(own)],
         order=[each.value for each in order],
@@ -106,6 +113,12 @@ def _evidence(
         result_file=options.result_file,
         header_lines=options.header_lines,
     )
+
+
+def _partitions(bootstrap: str, plan: TopicPlan) -> dict[str, int]:
+    offsets = Offsets(bootstrap)
+    topics = [topic for topic in plan.all() if topic != plan.scratch]
+    return {topic: offsets.partitions(topic) for topic in topics}
 
 
 def read_faults(path: Path | None) -> list[Fault]:

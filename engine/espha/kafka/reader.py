@@ -15,7 +15,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 
 PARTITION = 0
 """Every topic of a deployment has this one partition: order holds only inside a partition."""
@@ -131,6 +131,10 @@ class Offsets:
         """Return Kafka's id of the topic, which differs when it was deleted and made anew."""
         return self._ask(topic, lambda: self._id(topic))
 
+    def partitions(self, topic: str) -> int:
+        """Return how many partitions the topic has."""
+        return self._ask(topic, lambda: len(self._description(topic).partitions))
+
     def _ask(self, topic: str, ask: Callable[[], _Answer]) -> _Answer:
         # A broker's death shows here in a dozen ways, and all of them pass, but not for a client
         # that holds an old leader epoch: each attempt has a new one.
@@ -154,10 +158,13 @@ class Offsets:
         return int(futures[partition].result().offset)
 
     def _id(self, topic: str) -> str:
+        return str(self._description(topic).topic_id)
+
+    def _description(self, topic: str) -> TopicDescription:
         futures = self._admin.describe_topics(
             TopicCollection([topic]), request_timeout=_REQUEST_TIMEOUT_S
         )
-        return str(futures[topic].result().topic_id)
+        return futures[topic].result()
 
 
 @contextmanager

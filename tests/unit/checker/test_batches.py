@@ -38,7 +38,7 @@ def topics() -> dict[str, list[Written]]:
 
 
 def test_a_faultless_log_has_no_problems() -> None:
-    found = check_batches(order(), topics())
+    found = check_batches(order(), topics(), "m")
     assert found == Batches()
     assert found.problems() == []
 
@@ -59,19 +59,20 @@ def swapped(rows: list[Written]) -> None:
     [
         (lambda rows: rows.append(output("a:9:0")), Batches(orphans=["a:9:0"])),
         (lambda rows: rows.append(output("m:9:0")), Batches(orphans=["m:9:0"])),
+        (lambda rows: rows.append(output("x:4:0")), Batches(orphans=["x:4:0"])),
         (lambda rows: rows.append(output("")), Batches(orphans=["b'I,N, 1'"])),
         (lambda rows: rows.pop(0), Batches(incomplete=[1])),
         (lambda rows: rows.append(rows[0]), Batches(incomplete=[1])),
         (changed, Batches(altered=[1])),
         (swapped, Batches(altered=[3])),
     ],
-    ids=["range nobody took", "clock of no record", "no id", "removed", "doubled", "altered",
-         "swapped"],
+    ids=["range nobody took", "clock of no record", "unknown topic", "no id", "removed",
+         "doubled", "altered", "swapped"],
 )  # fmt: skip
 def test_damage(damage: Callable[[list[Written]], None], expected: Batches) -> None:
     written = topics()
     damage(written[OUT])
-    found = check_batches(order(), written)
+    found = check_batches(order(), written, "m")
     assert found == expected
     assert found.problems()
 
@@ -80,4 +81,4 @@ def test_the_order_within_a_topic_counts() -> None:
     """Outputs that stand in another order than they were computed in are no longer the same."""
     written = topics()
     written[OUT][2:4] = written[OUT][3:1:-1]
-    assert check_batches(order(), written) == Batches(altered=[3])
+    assert check_batches(order(), written, "m") == Batches(altered=[3])

@@ -8,7 +8,7 @@ import pytest
 
 from espha.checker.damage import Damage, compare
 from espha.checker.expect import Read, SumWindow
-from espha.checker.judge import Evidence, judge
+from espha.checker.judge import Evidence, judge, judge_order
 from espha.checker.report import Report
 from espha.reader import read_project
 
@@ -58,6 +58,8 @@ def evidence(tmp_path: Path) -> Evidence:
         outputs=outputs,
         dead=[],
         order=[json.dumps(each) for each in order],
+        offsets={"in": range(ROWS)},
+        partitions={"in": 1, "out": 1},
         source_file=source,
         result_file=result,
     )
@@ -190,11 +192,10 @@ def test_bad_rows_must_be_dead_letters(evidence: Evidence) -> None:
         ([order_record(1, 0, 0), order_record(2, 0, ROWS, epoch=3)], "goes from 1 to 3"),
         ([order_record(1, 0, 0), order_record(2, 0, ROWS, engine="engine-1")], "two engines"),
         ([order_record(1, 0, 0, clock=5), order_record(2, 0, ROWS)], "the clock goes back"),
-        ([order_record(1, 0, 0), order_record(2, 0, ROWS, model="n")], "another model"),
         ([order_record(1, 0, ROWS, outputs=7)], "say 7 outputs"),
     ],
     ids=["gap", "repeat", "range left out", "range again", "epoch back", "epoch skipped",
-         "two engines", "clock", "model", "outputs"],
+         "two engines", "clock", "outputs"],
 )  # fmt: skip
 def test_damage_in_the_order_log(
     evidence: Evidence, records: list[dict[str, object]], sentence: str
@@ -207,3 +208,33 @@ def test_equal_entries_are_told_apart_by_number() -> None:
     assert compare(["x", "x"], ["x", "x"]).none
     assert compare(["x", "x"], ["x"]).lost == 1
     assert compare(["x", "x"], ["x", "x", "x"]).double == 1
+
+
+def test_input_that_no_order_record_names_is_not_processed(evidence: Evidence) -> None:
+    evidence.order = []
+    report = judge_order(evidence)
+    assert (report.ok, report.unprocessed, report.waiting) == (False, ROWS, 0)
+    evidence.drained = False
+    report = judge_order(evidence)
+    assert (report.ok, report.unprocessed, report.waiting) == (True, 0, ROWS)
+
+
+def test_input_that_was_passed_over_is_not_processed(evidence: Evidence) -> None:
+    evidence.drained, evidence.order = False, [json.dumps(order_record(1, 10, 20))]
+    report = judge_order(evidence)
+    assert (report.ok, report.unprocessed, report.waiting) == (False, 10, ROWS - 20)
+
+
+def test_records_on_other_partitions_would_be_missed(evidence: Evidence) -> None:
+    evidence.partitions = {"in": 1, "out": 3}
+    report = judge_order(evidence)
+    assert report.complaints() == ["input: topic out has 3 partitions; only the first one is read"]
+    assert not report.ok
+
+
+def test_a_changed_model_is_no_damage(evidence: Evidence) -> None:
+    evidence.order = [
+        json.dumps(order_record(1, 0, 20)), json.dumps(order_record(2, 20, ROWS, model="other"))
+    ]  # fmt: skip
+    report = judge_order(evidence)
+    assert (report.ok, report.models) == (True, 1)
