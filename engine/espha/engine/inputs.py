@@ -80,6 +80,8 @@ class Inputs:
         records = []
         while buffer and buffer[0].offset < wanted.end:
             records.append(buffer.popleft())
+        # A topic that is not in use yet is read from its beginning, which may be before the range.
+        records = [entry for entry in records if entry.offset >= wanted.start]
         self._advance(wanted.topic, wanted.end)
         if not records or records[-1].offset != wanted.end - 1:
             raise LogError(

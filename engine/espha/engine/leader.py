@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 
+from espha.engine.digests import inputs_digest
 from espha.engine.follower import Job
 from espha.engine.inputs import Inputs
 from espha.engine.position import Position
 from espha.engine.publisher import Publisher
+from espha.kernel import SEMANTICS
 from espha.pipeline.job import Input
-from espha.protocol.order import OrderRecord, Range
+from espha.protocol.order import FORMAT, OrderRecord, Range
 
 _BATCH_LIMIT = 5_000
 _WAIT_S = 0.5
@@ -66,6 +68,7 @@ class Leader:
         batch = at.batch(at.sequence + 1, clock, inputs)
         result = self._job.run([batch])[0]
         record = OrderRecord(
+            format=FORMAT,
             sequence=batch.sequence,
             inputs=tuple(ranges),
             clock=clock,
@@ -75,6 +78,9 @@ class Leader:
             engine=self._name,
             epoch=at.epoch,
             runtime=self._runtime,
+            records=len(inputs),
+            inputs_digest=inputs_digest(inputs),
+            semantics=SEMANTICS,
         )
         self.publisher.commit(result, record.encode())
         self._acknowledge(record)

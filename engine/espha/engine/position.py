@@ -23,6 +23,11 @@ class Position:
     due: int | None = None
     """Clock (ms) at which the model has something to do without input; None: never."""
 
+    @property
+    def knows_nothing(self) -> bool:
+        """Neither an order record nor a snapshot has said yet where the order log stands."""
+        return self.sequence == 0
+
     @classmethod
     def behind(cls, meta: SnapshotMeta) -> "Position":
         """Return the position of a state that was restored."""

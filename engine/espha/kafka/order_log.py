@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from confluent_kafka import KafkaError
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from espha.kafka.reader import LogError, Offsets, check, reader
-from espha.protocol.order import OrderRecord
+from espha.protocol.order import FORMAT, OrderRecord
 
 _LOOK_MS = 30
 """A take-over waits as long until the client says that it is past what a dead engine left open."""
@@ -72,9 +72,32 @@ class OrderLog:
 
     def _decode(self, offset: int, value: bytes) -> OrderRecord:
         try:
-            return OrderRecord.model_validate_json(value)
+            record = OrderRecord.model_validate_json(value)
+            if record.format <= FORMAT:
+                return record
+            newer: _Newer | None = _Newer(format=record.format, runtime=record.runtime)
         except ValidationError as error:
+            wrong, newer = error.error_count(), _newer(value)
+        place = f"topic {self.topic}, offset {offset}"
+        if newer:
             raise LogError(
-                f"topic {self.topic}, offset {offset}: not an order record ({error.error_count()} "
-                "errors); something else wrote to this topic"
-            ) from None
+                f"{place}: an order record of format {newer.format}, and this espha reads formats "
+                f"1 to {FORMAT}. It takes the espha that wrote it, or a newer one: {newer.runtime}"
+            )
+        raise LogError(
+            f"{place}: not an order record ({wrong} errors); something else wrote to this topic"
+        )
+
+
+class _Newer(BaseModel):
+    """What every format has: enough to say who can read it."""
+
+    format: int = Field(gt=FORMAT)
+    runtime: str
+
+
+def _newer(value: bytes) -> _Newer | None:
+    try:
+        return _Newer.model_validate_json(value)
+    except ValidationError:
+        return None

@@ -13,6 +13,7 @@ that follow it; the others process it.
 
 from espha.kernel.flow import Outputs
 from espha.kernel.kernel import Handled, Kernel, State
+from espha.kernel.semantics import SEMANTICS
 from espha.kernel.sharing import kernel_of
 
-__all__ = ["Handled", "Kernel", "Outputs", "State", "kernel_of"]
+__all__ = ["SEMANTICS", "Handled", "Kernel", "Outputs", "State", "kernel_of"]

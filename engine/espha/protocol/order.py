@@ -4,6 +4,13 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+FORMAT = 2
+"""Newest format of order records that this espha reads, and the one that it writes.
+
+1 had neither `records` nor what stands behind it. It goes up when a reader that ignores a new field
+would come to another state or to other outputs.
+"""
+
 
 class Range(NamedTuple):
     """Records `start` ≤ offset < `end` of an input topic."""
@@ -40,12 +47,16 @@ class StateDigest(NamedTuple):
 class OrderRecord(BaseModel):
     """One decision of the active engine.
 
-    An unknown field is an error: what it means for the state would be unknown, too.
+    Within a format that a reader knows, fields may be added that it need not know: they are
+    ignored. What a follower must know to come to the same state raises the format, and who does
+    not know a format does not guess.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
-    format: int = Field(1, description="Version of this form.")
+    format: int = Field(
+        1, description="Version of this form; a reader refuses one that is higher than it knows."
+    )
     sequence: int = Field(description="1, 2, 3 …, no gap, no repeat.")
     inputs: tuple[Range, ...] = Field(
         description="`[[topic, start, end], …]` in processing order; offsets, `end` exclusive; for "
@@ -62,15 +73,21 @@ class OrderRecord(BaseModel):
     engine: str = Field(description="Name of the engine (pod).")
     epoch: int = Field(description="1 for the first active engine, one more at each take-over.")
     runtime: str = Field(description="Versions of espha, Python and PySpark.")
-    records: int | None = Field(None, description="Number of input records.")
-    inputs_digest: str = Field("", description="Digest over the input records.")
+    records: int | None = Field(None, description="Number of input records; from format 2 on.")
+    inputs_digest: str = Field(
+        "",
+        description="SHA-256 (hex) over topic, offset and value of the input records, in order; "
+        "from format 2 on.",
+    )
     checkpoint: bool = Field(
         False, description="Whether every replica digests its state after this record."
     )
     state: StateDigest | None = Field(
         None, description="Digest of the active engine's state after an earlier checkpoint."
     )
-    semantics: int | None = Field(None, description="Version of what the kernel computes.")
+    semantics: int | None = Field(
+        None, description="Version of what the kernel computes (`espha.kernel.SEMANTICS`)."
+    )
     heir: str = Field(
         "", description="Planned switchover: name of the engine that goes on; empty: none."
     )
@@ -79,5 +96,5 @@ class OrderRecord(BaseModel):
     )
 
     def encode(self) -> bytes:
-        """Return the record as it stands on the topic."""
-        return self.model_dump_json().encode()
+        """Return the record as it stands on the topic; what a default says is left out."""
+        return self.model_dump_json(exclude_defaults=True).encode()

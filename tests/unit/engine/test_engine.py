@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from espha.connectors.topics import topic_plan
+from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
@@ -210,6 +211,45 @@ def test_a_divergence_names_the_record_and_what_it_was_built_on(make: Make) -> N
     with pytest.raises(Diverged, match="order record 7: 1 outputs") as raised:
         engine.run()
     assert (raised.value.sequence, raised.value.base) == (7, 5)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"records": 2}, {"inputs_digest": "0" * 64}, {"records": 0, "inputs_digest": ""}]
+)
+def test_other_input_than_the_active_engine_had_is_found_at_once(
+    make: Make, changes: dict[str, Any]
+) -> None:
+    """A record inside of a range is missing, is another one, or was not there."""
+    right = {"records": 1, "inputs_digest": inputs_digest(Rows().read(Range(TOPIC, 2, 3)))}
+    log = Log([record(1), record(2, **{**right, **changes}), record(3)])
+    engine, job, _ = make(log)
+    with pytest.raises(Diverged, match=r"order record 2: its input \(.* 2 to 2\) has 1") as raised:
+        engine.run()
+    assert (raised.value.sequence, raised.value.base) == (2, 0)
+    assert job.held in (0, 1)
+
+
+def test_the_right_input_is_processed(make: Make) -> None:
+    right = {"records": 1, "inputs_digest": inputs_digest(Rows().read(Range(TOPIC, 1, 2)))}
+    engine, job, _ = make(Log([record(1, **right)]))
+    run(engine)
+    assert replayed(job, 0) == [1]
+
+
+def test_a_changed_model_needs_nothing_that_retention_has_removed(make: Make) -> None:
+    """It has no state yet; the first record of the old model that is left says where it is."""
+    foreign = [record(number, model="old", epoch=4) for number in (501, 502)]
+    engine, job, own = make(Log([*foreign, record(503, epoch=5)], cut=range(1000)))
+    run(engine)
+    assert replayed(job, 0) == [503]
+    wait_for_snapshot()
+    assert own.read(own.files()[0]).header.sequence == 503
+
+
+def test_a_gap_between_records_of_another_model_is_still_found(make: Make) -> None:
+    engine, _, _ = make(Log([record(501, model="old"), record(503, model="old")]))
+    with pytest.raises(LogError, match=r"order records 502 to 502 are gone"):
+        engine.run()
 
 
 def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:

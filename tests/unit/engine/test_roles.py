@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from espha.connectors.topics import topic_plan
+from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.engine.publisher import KafkaPublisher
 from espha.kafka.writer import Record
@@ -54,11 +55,13 @@ class Stage:
     def commit_as(self, engine: str, epoch: int) -> None:
         """Append an order record of another engine."""
         ranges = (Range(TOPIC, self.rows, self.rows + 1),)
-        result = self.run([Batch(None, 0, 0, self.read(ranges[0]))])[0]
+        inputs = self.read(ranges[0])
+        result = self.run([Batch(None, 0, 0, inputs)])[0]
         done = self.log[-1]
         update = {"sequence": done.sequence + 1, "inputs": ranges, "engine": engine}
         digest = {"epoch": epoch, "digest": result.digest(), "outputs": 1}
-        self.log.append(done.model_copy(update={**update, **digest}))
+        read = {"records": 1, "inputs_digest": inputs_digest(inputs)}
+        self.log.append(done.model_copy(update={**update, **digest, **read}))
         self.rows += 1
 
     # The job

@@ -1,5 +1,6 @@
 """What has been read of an order log whose records are followed by markers that nobody sees."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from confluent_kafka import KafkaError
 
 from espha.kafka import order_log as orderlog
 from espha.kafka.order_log import OrderLog
+from espha.kafka.reader import LogError
 from espha.protocol.order import OrderRecord
 
 
@@ -110,3 +112,34 @@ def test_it_can_be_followed_again_from_another_place(broker: Broker) -> None:
     log.reopen(7)
     assert broker.readers == [{"t.M": 0}, {"t.M": 7}]
     assert (log.reached, log.at(8), log.at(9)) == (7, True, False)
+
+
+def decoded(broker: Broker, **fields: object) -> OrderRecord:
+    told = json.loads(record(0).value() or b"") | fields
+    broker.entries = [Entry(0, json.dumps(told).encode())]
+    return OrderLog("b", "t.M").poll(0, 9)[0]
+
+
+def test_a_field_of_a_newer_espha_is_ignored(broker: Broker) -> None:
+    """Else nobody could go back after an upgrade."""
+    assert decoded(broker, format=2, mood="good").sequence == 1
+
+
+def test_records_of_the_first_format_are_read(broker: Broker) -> None:
+    old = decoded(broker)
+    assert (old.format, old.records, old.semantics) == (1, None, None)
+
+
+@pytest.mark.parametrize("changes", [{}, {"inputs": {"t.I": [0, 1]}}])
+def test_a_format_of_a_newer_espha_is_refused_by_name(
+    broker: Broker, changes: dict[str, object]
+) -> None:
+    """Whether it looks like this one's or not."""
+    with pytest.raises(LogError, match=r"offset 0: an order record of format 3.*espha 7\.1"):
+        decoded(broker, format=3, runtime="espha 7.1, Python 3.14", **changes)
+
+
+def test_what_is_no_order_record_is_refused(broker: Broker) -> None:
+    broker.entries = [Entry(0, b"hello")]
+    with pytest.raises(LogError, match="offset 0: not an order record"):
+        OrderLog("b", "t.M").poll(0, 9)
