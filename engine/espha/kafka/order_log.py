@@ -57,7 +57,17 @@ class OrderLog:
         return self._offsets.end(self.topic)
 
     def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
-        """Yield what stands before offset `end` and has not been returned yet."""
+        """Yield what stands before offset `end` and has not been returned yet.
+
+        Raises:
+            LogError: records were returned that the log no longer holds.
+        """
+        # The marker behind the last record may come a moment after the record.
+        if self._reached > end + 1:
+            raise LogError(
+                f"topic {self.topic} ends at offset {end}, and records up to {self._reached - 1} "
+                "were read: it has lost its end, so the state is rebuilt from what is there"
+            )
         while not self.at(end):
             yield self.poll(1.0, limit)
 

@@ -103,7 +103,7 @@ def check(message: Message) -> bool:
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise LogError(
             f"topic {message.topic()}: offset {message.offset()} is gone (retention is shorter "
-            "than what this reader needs)"
+            "than what this reader needs, or the topic has lost its end)"
         )
     if error.fatal():
         raise LogError(f"topic {message.topic()}: {error.str()}")
@@ -127,6 +127,11 @@ class Offsets:
         """Return the last stable offset: every record below it is committed or aborted."""
         return self._ask(topic, lambda: self._offset(topic, OffsetSpec.latest()))
 
+    def written(self, topic: str) -> int:
+        """Return the offset behind the newest record, committed or not."""
+        uncommitted = IsolationLevel.READ_UNCOMMITTED
+        return self._ask(topic, lambda: self._offset(topic, OffsetSpec.latest(), uncommitted))
+
     def topic_id(self, topic: str) -> str:
         """Return Kafka's id of the topic, which differs when it was deleted and made anew."""
         return self._ask(topic, lambda: self._id(topic))
@@ -148,11 +153,16 @@ class Offsets:
                 time.sleep(_ASK_AGAIN_S)
                 self._admin = AdminClient(self._settings)
 
-    def _offset(self, topic: str, spec: OffsetSpec) -> int:
+    def _offset(
+        self,
+        topic: str,
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> int:
         partition = TopicPartition(topic, PARTITION)
         futures = self._admin.list_offsets(
             {partition: spec},
-            isolation_level=IsolationLevel.READ_COMMITTED,
+            isolation_level=isolation,
             request_timeout=_REQUEST_TIMEOUT_S,
         )
         return int(futures[partition].result().offset)

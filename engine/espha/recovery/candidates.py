@@ -6,14 +6,16 @@
 3. The older ones of its own, then those of peers that are not much newer.
 
 One fits when it is of the same model, of the same topics (not of topics that were deleted and made
-anew), and when the topics still hold everything that comes after it. After a divergence only those
-before it count. What is passed over is said in the log, by name and with the reason.
+anew), and when the topics still hold everything that comes after it, and have not lost what it
+stands for. After a divergence only those before it count. What is passed over is said in the log,
+by name and with the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import structlog
@@ -36,6 +38,8 @@ class Requirements(NamedTuple):
     """Id of the order log and of each input topic."""
     first: Mapping[str, int]
     """Oldest offset that each of them still holds."""
+    end: Mapping[str, int] = MappingProxyType({})
+    """Offset behind the newest record that each of them holds, committed or not."""
 
     def refuse(self, header: Header) -> str:
         """Return why a snapshot does not fit; empty when it fits."""
@@ -52,6 +56,12 @@ class Requirements(NamedTuple):
             if self.first[topic] > read:
                 gone = f"records {read} to {self.first[topic] - 1} come next after it"
                 return f"topic {topic}: {gone}, and retention has removed them"
+            # The marker behind a topic's last record may come a moment after the record.
+            if topic in self.end and self.end[topic] < read - 1:
+                return (
+                    f"topic {topic} ends at offset {self.end[topic]}, and the snapshot stands for "
+                    f"all before {read}: the topic has lost its end"
+                )
         return ""
 
 

@@ -36,6 +36,7 @@ def requirements(bootstrap: str, project: Project, plan: TopicPlan) -> Requireme
         order_log=plan.order_log,
         topics={topic: offsets.topic_id(topic) for topic in topics},
         first={topic: offsets.first(topic) for topic in topics},
+        end={topic: offsets.written(topic) for topic in topics},
     )
 
 

@@ -143,3 +143,11 @@ def test_what_is_no_order_record_is_refused(broker: Broker) -> None:
     broker.entries = [Entry(0, b"hello")]
     with pytest.raises(LogError, match="offset 0: not an order record"):
         OrderLog("b", "t.M").poll(0, 9)
+
+
+def test_a_log_that_has_lost_its_end_is_not_taken_for_read(broker: Broker) -> None:
+    """Else this engine would go on behind records that are gone, and write their numbers again."""
+    log = OrderLog("b", "t.M", start=200)
+    with pytest.raises(LogError, match=r"ends at offset 180, and records up to 199 were read"):
+        list(log.read_to(180, 9))
+    assert list(log.read_to(199, 9)) == []

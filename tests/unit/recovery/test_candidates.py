@@ -85,6 +85,18 @@ def test_a_damaged_one_is_passed_over_named_and_set_aside(tmp_path: Path) -> Non
             Requirements(MODEL, "p.M", IDS, {"p.I": 29, "p.M": 18}),
             "topic p.I: records 28 to 28 come next after it, and retention has removed them",
         ),
+        (
+            {},
+            REQUIREMENTS._replace(end={"p.M": 16, "p.I": 99}),
+            "topic p.M ends at offset 16, and the snapshot stands for all before 18: "
+            "the topic has lost its end",
+        ),
+        (
+            {},
+            REQUIREMENTS._replace(end={"p.M": 99, "p.I": 26}),
+            "topic p.I ends at offset 26, and the snapshot stands for all before 28: "
+            "the topic has lost its end",
+        ),
     ],
 )
 def test_one_that_does_not_fit_is_passed_over(
@@ -99,7 +111,8 @@ def test_one_that_does_not_fit_is_passed_over(
 
 def test_what_is_just_within_reach_fits() -> None:
     """A marker or the end of a topic lies where reading would begin."""
-    requirements = Requirements(MODEL, "p.M", IDS, {"p.I": 28, "p.M": 18})
+    end = {"p.I": 28, "p.M": 17}
+    requirements = Requirements(MODEL, "p.M", IDS, {"p.I": 28, "p.M": 18}, end)
     assert requirements.refuse(snapshot(9).header) == ""
 
 
