@@ -16,7 +16,11 @@ from espha.checker.expect import Read, SumWindow
 from espha.checker.judge import Evidence, judge
 from espha.checker.order import check_order
 from espha.checker.watch import read_all, read_written
+from espha.kafka.reader import Offsets, read_range
 
+_AHEAD_MS = 1_500
+_SLOW_BATCH_MS = 30_000
+"""A batch has its clock when it begins, and is written when it ends."""
 DURING_S = 3.0
 """What stops output stops it within this time; a gap behind it has another cause."""
 
@@ -113,6 +117,7 @@ def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]
         _texts(trial, arrivals, order, result)
     _coverage(trial, order, result)
     _acknowledgements(trial, order, result)
+    _clocks(trial, result)
     return result
 
 
@@ -214,6 +219,27 @@ def _acknowledgements(trial: Trial, order: Sequence[str], result: Verdict) -> No
             if there.get(sequence) != digest:
                 result.damage["acks missing"] += 1
                 result.problems.append(f"order record {sequence} of {pod.name} is not there")
+
+
+def _clocks(trial: Trial, result: Verdict) -> None:
+    """The log's clock is near the time at which each record was written, whoever wrote it.
+
+    Kafka's client stamps records, with the machine's own clock: the fault `clock` turns only that
+    of Python code.
+    """
+    bootstrap, topic = trial.site.kafka.bootstrap, trial.plan.order_log
+    offsets = Offsets(bootstrap)
+    for message in read_range(bootstrap, topic, offsets.first(topic), offsets.end(topic)):
+        _, written = message.timestamp()
+        record = json.loads(message.value())
+        away = record["clock"] - written
+        if not -_SLOW_BATCH_MS <= away <= _AHEAD_MS:
+            result.damage["wrong"] += 1
+            result.problems.append(
+                f"order record {record['sequence']}: its clock is {away / 1000:+.1f} s from the "
+                "time at which it was written"
+            )
+            return
 
 
 class _Epochs:

@@ -1,10 +1,12 @@
 """The fenced writer and the exact readers, against a real Kafka of three brokers."""
 
+import time
 import uuid
 from itertools import pairwise
 
 import pytest
 
+from espha.kafka.broker_time import broker_time
 from espha.kafka.reader import Offsets, last_record, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
 from support.servers import Kafka, wait_until
@@ -76,3 +78,12 @@ def test_the_last_record_is_found_behind_markers_and_aborted_records(
     backwards = [message.offset() for message in records_backwards(kafka.bootstrap, topic)]
     assert len(backwards) == 3
     assert all(newer > older for newer, older in pairwise(backwards))
+
+
+def test_a_broker_says_what_time_it_is(kafka: Kafka) -> None:
+    """On a topic of which brokers stamp the records; elsewhere it would be this machine's word."""
+    name = uuid.uuid4().hex[:8]
+    kafka.make_topics(name, f"{name}.warm-up")
+    told = broker_time(kafka.bootstrap, f"{name}.warm-up")
+    assert told == pytest.approx(time.time() * 1000, abs=60_000)
+    assert broker_time(kafka.bootstrap, name) is None

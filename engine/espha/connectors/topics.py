@@ -7,6 +7,18 @@ from espha.connectors.connectors import TOPIC
 from espha.model.problems import ModelError, Problem
 from espha.model.project import Connector, Project, Window
 
+_SCRATCH = ".warm-up"
+
+
+def own_settings(topic: str) -> dict[str, str]:
+    """Return the settings in which a topic differs from a deployment's others.
+
+    On the scratch topic brokers say what time it is (`espha.kafka.broker_time`), and nothing stays.
+    """
+    if not topic.endswith(_SCRATCH):
+        return {}
+    return {"message.timestamp.type": "LogAppendTime", "retention.ms": "3600000"}
+
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
@@ -55,7 +67,7 @@ def topic_plan(project: Project, prefix: str = "", deployment: str = "default/es
             inputs[path] = _topic(project, window, start, "I", None if prefix else pub)
         if sub is not None:
             outputs[path] = _topic(project, window, start, "O", None if prefix else sub)
-    plan = TopicPlan(start, inputs, outputs, f"{start}.M", f"{start}.E", f"{start}.warm-up")
+    plan = TopicPlan(start, inputs, outputs, f"{start}.M", f"{start}.E", f"{start}{_SCRATCH}")
     _check(project, plan)
     return plan
 

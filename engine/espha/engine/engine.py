@@ -18,6 +18,7 @@ from importlib.metadata import version
 import structlog
 
 from espha.connectors.topics import TopicPlan
+from espha.engine.clock import LogClock
 from espha.engine.follower import Follower, Job
 from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
@@ -61,6 +62,7 @@ class Engine:
         topic_ids: dict[str, str],
         start: SnapshotMeta | None,
         acknowledge: Callable[[OrderRecord], None] = lambda record: None,
+        clock: LogClock | None = None,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning."""
         self._model = model_digest(project)
@@ -91,6 +93,7 @@ class Engine:
             model=self._model,
             runtime=RUNTIME,
             acknowledge=acknowledge,
+            clock=clock or LogClock(),
         )
         self._state = EngineState.STARTING
 

@@ -1,8 +1,8 @@
 """The active engine's work: take input, run a batch, commit it."""
 
-import time
 from collections.abc import Callable
 
+from espha.engine.clock import LogClock
 from espha.engine.digests import inputs_digest
 from espha.engine.follower import Job
 from espha.engine.inputs import Inputs
@@ -31,12 +31,13 @@ class Leader:
         model: str,
         runtime: str,
         acknowledge: Callable[[OrderRecord], None],
+        clock: LogClock,
     ) -> None:
         """Go on at `at`, which moves on with each commit; `model` is the model's digest."""
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
         self._name, self._model, self._runtime = name, model, runtime
-        self._acknowledge = acknowledge
+        self._acknowledge, self._clock = acknowledge, clock
 
     def take_over(self) -> None:
         """Commit the take-over itself: a batch of the input at hand, or an empty one."""
@@ -59,12 +60,16 @@ class Leader:
         """Return how long (s) to wait for input before windows have something to do anyway."""
         if self._at.due is None:
             return _WAIT_S
-        return min(max(self._at.due / 1000 - time.time(), 0), _WAIT_S)
+        return min(max((self._at.due - self._now()) / 1000, 0), _WAIT_S)
+
+    def _now(self) -> int:
+        """Return what the clock of an order record is now (ms)."""
+        return self._clock.next(self._at.clock, self._at.age_ms)
 
     def _commit(self, ranges: list[Range], inputs: list[Input]) -> None:
         """Run a batch and commit it: its outputs and its order record, or nothing."""
         at = self._at
-        clock = max(at.clock, time.time_ns() // 1_000_000)
+        clock = self._now()
         batch = at.batch(at.sequence + 1, clock, inputs)
         result = self._job.run([batch])[0]
         record = OrderRecord(

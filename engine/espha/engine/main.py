@@ -9,10 +9,12 @@ import structlog
 
 from espha.deployment import DeploymentError, read_deployed
 from espha.engine.acknowledged import acknowledgements
+from espha.engine.clock import LogClock
 from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
 from espha.engine.publisher import KafkaPublisher
+from espha.kafka.broker_time import broker_time
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter, WriterFailed
@@ -93,6 +95,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         topic_ids=dict(wanted.topics),
         start=meta,
         acknowledge=acknowledgements(settings.ack_log),
+        clock=LogClock(lambda: broker_time(settings.bootstrap, plan.scratch)),
     )
 
 

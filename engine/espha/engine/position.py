@@ -1,5 +1,6 @@
 """Where an engine stands in the order log."""
 
+import time
 from dataclasses import dataclass, field
 
 from espha.pipeline.job import Batch, Input, Result
@@ -22,11 +23,17 @@ class Position:
     counts: Counts = field(default_factory=Counts)
     due: int | None = None
     """Clock (ms) at which the model has something to do without input; None: never."""
+    _passed: float = field(default_factory=time.monotonic)
 
     @property
     def knows_nothing(self) -> bool:
         """Neither an order record nor a snapshot has said yet where the order log stands."""
         return self.sequence == 0
+
+    @property
+    def age_ms(self) -> float:
+        """How long ago the last order record was processed here."""
+        return (time.monotonic() - self._passed) * 1000
 
     @classmethod
     def behind(cls, meta: SnapshotMeta) -> "Position":
@@ -37,6 +44,7 @@ class Position:
         """Go behind an order record."""
         self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
         self.active = record.engine
+        self._passed = time.monotonic()
 
     def batch(self, sequence: int, clock: int, inputs: list[Input]) -> Batch:
         """Return the batch that comes next here."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from espha.connectors.topics import own_settings
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.java import java_program
@@ -216,7 +217,7 @@ class Kafka:
         there = self._admin.list_topics(timeout=10).topics
         config = {"min.insync.replicas": str(min(2, self.replicas)), "retention.ms": "-1"}
         topics = [
-            NewTopic(name, num_partitions=1, replication_factor=self.replicas, config=config)
+            NewTopic(name, 1, self.replicas, config={**config, **own_settings(name)})
             for name in names
             if name not in there
         ]

@@ -7,6 +7,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from espha.connectors.topics import own_settings
 from espha_operator.api.deployment import Deployment
 from espha_operator.status.facts import TopicFacts
 
@@ -16,13 +17,14 @@ MAKE = 15
 _LOG = logging.getLogger(__name__)
 
 
-def wanted_settings(deployment: Deployment) -> dict[str, str]:
-    """Return the settings of each topic."""
+def wanted_settings(deployment: Deployment, topic: str = "") -> dict[str, str]:
+    """Return the settings of a topic; without its name, those of most."""
     return {
         "cleanup.policy": "delete",
         "retention.ms": str(deployment.spec.topics.retention_ms),
         "retention.bytes": "-1",
         "min.insync.replicas": str(deployment.spec.min_in_sync),
+        **own_settings(topic),
     }
 
 
@@ -63,8 +65,10 @@ class TopicKeeper:
         )
 
     def _make(self, deployment: Deployment, names: list[str]) -> None:
-        factor, settings = deployment.spec.replication_factor, wanted_settings(deployment)
-        new = [NewTopic(name, 1, factor, config=settings) for name in names]
+        factor = deployment.spec.replication_factor
+        new = [
+            NewTopic(name, 1, factor, config=wanted_settings(deployment, name)) for name in names
+        ]
         made = self._admin.create_topics(new, operation_timeout=MAKE, request_timeout=MAKE)
         for future in made.values():
             future.result()
@@ -77,12 +81,13 @@ class TopicKeeper:
         return [
             f"{resource.name}: {key} is {found}, the spec says {value}."
             for resource, future in answers.items()
-            for key, value, found in _differences(deployment, future.result())
+            for key, value, found in _differences(
+                wanted_settings(deployment, resource.name), future.result()
+            )
         ]
 
 
-def _differences(deployment: Deployment, entries: Any) -> list[tuple[str, str, str]]:
-    wanted = wanted_settings(deployment)
+def _differences(wanted: dict[str, str], entries: Any) -> list[tuple[str, str, str]]:
     return [
         (key, value, entries[key].value)
         for key, value in wanted.items()

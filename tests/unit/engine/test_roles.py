@@ -1,5 +1,6 @@
 """An engine that is told to take over, to step down, and to take over again, on plain lists."""
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -238,3 +239,20 @@ def test_an_engine_that_has_stepped_down_follows_and_takes_over_again() -> None:
     ]
     assert stage.held == 8
     assert "standby 5/2 engine-1" in stage.said
+
+
+@pytest.mark.parametrize("jump_s", [86_400, -86_400])
+def test_a_wall_clock_that_jumps_does_not_move_the_logs_clock(
+    monkeypatch: pytest.MonkeyPatch, jump_s: int
+) -> None:
+    """Retention by time would empty everything, or nothing would leave for a day."""
+    right = time.time_ns
+
+    def jump(_: Stage) -> None:
+        monkeypatch.setattr(time, "time_ns", lambda: right() + jump_s * 1_000_000_000)
+
+    stage = play(elect, input_comes, jump, input_comes, step_down)
+    clocks = [record.clock for record in stage.log]
+    assert len(clocks) == 5
+    assert clocks == sorted(clocks)
+    assert clocks[-1] - clocks[0] < 60_000
