@@ -9,6 +9,8 @@ import pytest
 from espha.kafka.broker_time import broker_time
 from espha.kafka.reader import Offsets, last_record, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
+from espha.pipeline.fitting import size_of
+from espha.protocol.sizes import RECORD_BYTES
 from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
@@ -87,3 +89,13 @@ def test_a_broker_says_what_time_it_is(kafka: Kafka) -> None:
     told = broker_time(kafka.bootstrap, f"{name}.warm-up")
     assert told == pytest.approx(time.time() * 1000, abs=60_000)
     assert broker_time(kafka.bootstrap, name) is None
+
+
+def test_the_largest_record_can_be_written_and_read(kafka: Kafka, topic: str) -> None:
+    """Whatever engines write, brokers take, copy to each other, and hand over."""
+    headers = (("espha-id", b"t:1:0"), ("espha-reason", b"y" * 1000))
+    value = b"x" * (RECORD_BYTES - size_of(b"", headers))
+    writer = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    writer.fence()
+    writer.commit([Record(topic, value, headers)])
+    assert values(kafka, topic, writer) == [value]

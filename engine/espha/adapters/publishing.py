@@ -18,6 +18,7 @@ from espha.backoff import Backoff
 from espha.kafka.reader import Offsets, records_backwards
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import SOURCE_HEADER
+from espha.protocol.sizes import ROW_BYTES
 from espha.protocol.states import EngineState
 from espha.protocol.status import InputProgress
 
@@ -73,7 +74,7 @@ def publish(job: Job, open_source: OpenSource) -> None:
     """Run an input adapter until the process is ended.
 
     Raises:
-        ConfigError: the adapter's position is unknown.
+        ConfigError: the adapter's position is unknown, or a row is too large.
         LogError, WriterFailed: Kafka refuses.
     """
     writer = FencedWriter(job.bootstrap, f"{job.prefix}.in.{job.name}")
@@ -128,13 +129,19 @@ class _Publisher:
                 continue
             backoff.reset()
             if found:
-                self._writer.commit(self._record(value, position) for value, position in found)
+                self._writer.commit([self._record(value, position) for value, position in found])
                 self._rows += len(found)
                 self._report(found[-1][1])
             else:
                 pause.wait(_POLL_S)  # there is no event for "a file grew" on network volumes
 
     def _record(self, value: bytes, position: Position) -> Record:
+        if len(value) > ROW_BYTES:
+            line = position.progress(0).line
+            raise ConfigError(
+                f"{self._source.name}: the row that ends in line {line} has {len(value)} bytes, "
+                f"and {ROW_BYTES} at most can be published; is there a quote that nothing closes?"
+            )
         return Record(self._topic, value, ((SOURCE_HEADER, position.to_header()),))
 
     def _report(self, position: Position) -> None:

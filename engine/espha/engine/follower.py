@@ -10,6 +10,7 @@ from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.pipeline.job import Batch, Input, Result
 from espha.protocol.order import OrderRecord
+from espha.protocol.sizes import REPLAY_BYTES
 
 _REPLAY_RECORDS = 500
 _REPLAY_INPUTS = 20_000
@@ -87,21 +88,22 @@ class Follower:
     def _follow(self, records: list[OrderRecord]) -> None:
         """Process order records, as many as fit in one Spark job together."""
         pending: list[tuple[OrderRecord, Batch]] = []
-        size = 0
+        count = size = 0
         for record in records:
             self._check_sequence(record)
             if record.model != self._model:
                 self._replay(pending)
-                pending, size = [], 0
+                pending, count, size = [], 0, 0
                 self._pass_foreign(record)
                 continue
             inputs = self._inputs_of(record)
+            length = sum(len(entry.value) for entry in inputs)
+            if count + len(inputs) > _REPLAY_INPUTS or size + length > REPLAY_BYTES:
+                self._replay(pending)
+                pending, count, size = [], 0, 0
             pending.append((record, self._at.batch(record.sequence, record.clock, inputs)))
             self._at.passed(record)
-            size += len(inputs)
-            if size >= _REPLAY_INPUTS:
-                self._replay(pending)
-                pending, size = [], 0
+            count, size = count + len(inputs), size + length
         self._replay(pending)
 
     def _inputs_of(self, record: OrderRecord) -> list[Input]:

@@ -8,9 +8,11 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 from espha.kafka.reader import PARTITION, LogError, Offsets, check, reader
 from espha.pipeline.job import Input
 from espha.protocol.order import Cursor, Range
+from espha.protocol.sizes import BATCH_BYTES, BUFFER_BYTES
 
 _BUFFERED_AT_MOST = 50_000
-"""Records held for one topic while another one is asked for; the topic is paused above it."""
+"""Records held for one topic; it is paused above that, and above its share of `BUFFER_BYTES`."""
+_FETCHED_AT_ONCE = 1000
 
 
 class Inputs:
@@ -36,35 +38,53 @@ class Inputs:
         self._next = {**self._first, **{topic: place.next for topic, place in cursors.items()}}
         self._used = set(cursors)
         self._stable = dict(starts)
-        self._buffers: dict[str, deque[Input]] = {topic: deque() for topic in topics}
+        self._buffers = {topic: _Buffer() for topic in topics}
+        self._share = BUFFER_BYTES // max(1, len(topics))
         self._paused: set[str] = set()
+        self._asked = ""
+        """The topic of which the order log asks for more: it is not paused, whatever it holds."""
         self._consumer = reader(bootstrap, starts)
 
     def cursors(self) -> dict[str, Cursor]:
         """Return where this engine is in each topic that it has used; a snapshot keeps it."""
-        self._fetch(0, 1000)  # the end of a topic may just have been reached
+        self._fetch(0)  # the end of a topic may just have been reached
         return {
-            topic: Cursor(self._next[topic], buffer[0].offset if buffer else self._stable[topic])
+            topic: Cursor(self._next[topic], buffer.first.offset if buffer else self._stable[topic])
             for topic, buffer in self._buffers.items()
             if topic in self._used
         }
 
-    def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
-        """Take up to `limit` new records, waiting up to `timeout` seconds for the first one.
+    def take(
+        self, limit: int, timeout: float, limit_bytes: int = BATCH_BYTES
+    ) -> tuple[list[Range], list[Input]]:
+        """Take new records, waiting up to `timeout` seconds for the first one.
+
+        Args:
+            limit: records that are taken at most.
+            timeout: in seconds.
+            limit_bytes: what their values may have together; the first one may have more.
 
         Returns the ranges taken, one for each topic that had records, and the records in the
         order in which they must be processed.
         """
         if not any(self._buffers.values()):
-            self._fetch(timeout, limit)
+            self._fetch(timeout)
         ranges: list[Range] = []
         taken: list[Input] = []
+        left = limit_bytes
         for topic, buffer in self._buffers.items():
-            share = [buffer.popleft() for _ in range(min(limit - len(taken), len(buffer)))]
+            share: list[Input] = []
+            while buffer and len(taken) + len(share) < limit:
+                left -= len(buffer.first.value)
+                if left < 0 and (taken or share):
+                    break
+                share.append(buffer.take())
             if share:
                 ranges.append(Range(topic, self._next[topic], share[-1].offset + 1))
                 self._advance(topic, share[-1].offset + 1)
                 taken += share
+            if left <= 0:
+                break
         return ranges, taken
 
     def read(self, wanted: Range) -> list[Input]:
@@ -75,13 +95,15 @@ class Inputs:
         """
         self._expect(wanted)
         buffer = self._buffers[wanted.topic]
+        self._asked = wanted.topic
         while not self._has(wanted):
-            self._fetch(1.0, 1000)
-        records = []
-        while buffer and buffer[0].offset < wanted.end:
-            records.append(buffer.popleft())
+            self._resume(wanted.topic)
+            self._fetch(1.0)
+        self._asked = ""
         # A topic that is not in use yet is read from its beginning, which may be before the range.
-        records = [entry for entry in records if entry.offset >= wanted.start]
+        records = [
+            entry for entry in buffer.take_before(wanted.end) if entry.offset >= wanted.start
+        ]
         self._advance(wanted.topic, wanted.end)
         if not records or records[-1].offset != wanted.end - 1:
             raise LogError(
@@ -93,9 +115,7 @@ class Inputs:
     def skip(self, passed: Range) -> None:
         """Go behind a range that another model processed."""
         if passed.topic in self._buffers:
-            buffer = self._buffers[passed.topic]
-            while buffer and buffer[0].offset < passed.end:
-                buffer.popleft()
+            self._buffers[passed.topic].take_before(passed.end)
             if self._stable[passed.topic] < passed.end:
                 self._consumer.seek(TopicPartition(passed.topic, PARTITION, passed.end))
                 self._stable[passed.topic] = passed.end
@@ -123,34 +143,83 @@ class Inputs:
     def _has(self, wanted: Range) -> bool:
         buffer = self._buffers[wanted.topic]
         return self._stable[wanted.topic] >= wanted.end or bool(
-            buffer and buffer[-1].offset >= wanted.end - 1
+            buffer and buffer.last.offset >= wanted.end - 1
         )
 
     def _advance(self, topic: str, end: int) -> None:
         self._used.add(topic)
         self._next[topic] = end
-        if topic in self._paused and len(self._buffers[topic]) < _BUFFERED_AT_MOST // 2:
+        if not self._buffers[topic].exceeds(_BUFFERED_AT_MOST // 2, self._share // 2):
+            self._resume(topic)
+
+    def _resume(self, topic: str) -> None:
+        if topic in self._paused:
             self._paused.remove(topic)
             self._consumer.resume([TopicPartition(topic, PARTITION)])
 
-    def _fetch(self, timeout: float, limit: int) -> None:
+    def _fetch(self, timeout: float) -> None:
         # consume(n, t) would wait until it has n messages: wait for one, then take what is there.
         first = self._consumer.poll(timeout)
         if first is not None:
-            for message in [first, *self._consumer.consume(limit, 0)]:
+            for message in [first, *self._consumer.consume(_FETCHED_AT_ONCE, 0)]:
                 self._keep(message)
 
     def _keep(self, message: Message) -> None:
         topic = message.topic()
         if check(message):
             entry = Input(topic, message.offset(), message.value() or b"")
-            self._buffers[topic].append(entry)
+            buffer = self._buffers[topic]
+            buffer.put(entry)
             self._stable[topic] = entry.offset + 1
-            if len(self._buffers[topic]) >= _BUFFERED_AT_MOST and topic not in self._paused:
+            full = topic != self._asked and buffer.exceeds(_BUFFERED_AT_MOST, self._share)
+            if full and topic not in self._paused:
                 self._paused.add(topic)
                 self._consumer.pause([TopicPartition(topic, PARTITION)])
         elif message.error().code() == KafkaError._PARTITION_EOF:
             self._stable[topic] = max(self._stable[topic], message.offset())
+
+
+class _Buffer:
+    """Records of one topic, first in, first out, and how many bytes their values have."""
+
+    def __init__(self) -> None:
+        self._records: deque[Input] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def first(self) -> Input:
+        """The first one; there must be one."""
+        return self._records[0]
+
+    @property
+    def last(self) -> Input:
+        """The last one; there must be one."""
+        return self._records[-1]
+
+    def put(self, entry: Input) -> None:
+        """Add one."""
+        self._records.append(entry)
+        self._bytes += len(entry.value)
+
+    def take(self) -> Input:
+        """Take the first one out."""
+        entry = self._records.popleft()
+        self._bytes -= len(entry.value)
+        return entry
+
+    def take_before(self, end: int) -> list[Input]:
+        """Take out what stands before offset `end`."""
+        taken = []
+        while self._records and self._records[0].offset < end:
+            taken.append(self.take())
+        return taken
+
+    def exceeds(self, records: int, size: int) -> bool:
+        """Tell whether there are so many, or so many bytes."""
+        return len(self._records) >= records or self._bytes >= size
 
 
 def _expect_there(cursors: Mapping[str, Cursor], first: Mapping[str, int]) -> None:

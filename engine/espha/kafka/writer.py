@@ -6,6 +6,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from espha.kafka.reader import CLIENT_TUNING, PARTITION
+from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EndReason
 
 _FENCED = frozenset(
@@ -63,6 +64,7 @@ class FencedWriter:
                 "acks": "all",
                 "linger.ms": 0,
                 "queue.buffering.max.messages": 1_000_000,
+                "message.max.bytes": MESSAGE_BYTES,
             }
         )
 

@@ -17,6 +17,7 @@ from espha.local.errors import LocalError
 from espha.local.java import java_program
 from espha.local.ports import HOST, free_ports, listens
 from espha.local.waiting import wait_until
+from espha.protocol.sizes import MESSAGE_BYTES
 
 _TRANSACTION_PARTITIONS = 4
 
@@ -248,6 +249,7 @@ class Kafka:
             "broker.heartbeat.interval.ms": 500,
             "group.initial.rebalance.delay.ms": 0,
             "log.cleaner.dedupe.buffer.size": 16 << 20,
+            "message.max.bytes": MESSAGE_BYTES,
             **self._settings,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())

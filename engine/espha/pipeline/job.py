@@ -14,8 +14,9 @@ from espha.connectors.files import record_layout, record_style
 from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.pipeline import worker
+from espha.pipeline.fitting import dead_letter_of, fits, shortened
 from espha.pipeline.stream import OPEN, OPENED, PART, PUT, REFUSED, TAKE, Answered, Asked, Stream
-from espha.protocol.records import ID_HEADER, REASON_HEADER, WINDOW_HEADER, MessageId
+from espha.protocol.records import ID_HEADER, REASON_HEADER, WINDOW_HEADER, Headers, MessageId
 from espha.records import catalyst as codec
 from espha.recovery.plain import NotPlainError
 
@@ -37,7 +38,7 @@ class Output(NamedTuple):
 
     topic: str
     value: bytes
-    headers: tuple[tuple[str, bytes], ...]
+    headers: Headers
 
 
 class Batch(NamedTuple):
@@ -214,12 +215,19 @@ class BatchJob:
         )
         message_id = (ID_HEADER, MessageId(origin, at, answered.ordinal).encode())
         text = (answered.text or "").encode()
+        dead_letters = self._plan.dead_letters
         if answered.kind != REFUSED:
-            topic = self._plan.outputs[self._model.outputs[answered.kind]]
-            return Output(topic, text, (message_id,))
+            path = self._model.outputs[answered.kind]
+            output = Output(self._plan.outputs[path], text, (message_id,))
+            if fits(*output[1:]):
+                return output
+            return Output(dead_letters, *dead_letter_of(*output[1:], path))
         window = self._model.sources[self._source_of[entry.topic]].encode() if entry else b""
         headers = (message_id, (WINDOW_HEADER, window), (REASON_HEADER, text))
-        return Output(self._plan.dead_letters, entry.value if entry else b"", headers)
+        value = entry.value if entry else b""
+        if fits(value, headers):
+            return Output(dead_letters, value, headers)
+        return Output(dead_letters, *shortened(value, headers))
 
     def _expect_held(self, answer: dict[str, int | None], batch: Batch) -> None:
         if answer.get("sequence") != batch.sequence:

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple, Self
 
+Headers = tuple[tuple[str, bytes], ...]
+"""Names and values, in order."""
+
 ID_HEADER = "espha-id"
 """On `.O` and `.E`: the message id."""
 SOURCE_HEADER = "espha-source"
@@ -10,6 +13,10 @@ WINDOW_HEADER = "espha-window"
 """On `.E`: the window that refused the record, `query/window`."""
 REASON_HEADER = "espha-reason"
 """On `.E`: why the record was refused."""
+SIZE_HEADER = "espha-size"
+"""On `.E`, where the value was too large and is cut: how many bytes it had."""
+DIGEST_HEADER = "espha-digest"
+"""Beside it: SHA-256 (hex) of the whole value."""
 
 
 class MessageId(NamedTuple):

@@ -1,19 +1,28 @@
-"""The topics of a deployment: made when missing, looked at, never changed."""
+"""The topics of a deployment: made when missing, looked at, never changed to hold less."""
 
 import logging
 from collections.abc import Iterable
 from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from espha.connectors.topics import own_settings
+from espha.protocol.sizes import MESSAGE_BYTES
 from espha_operator.api.deployment import Deployment
 from espha_operator.status.facts import TopicFacts
 
 # Seconds that Kafka may take for an answer, and for making a topic.
 ANSWER = 5
 MAKE = 15
+LARGEST = "max.message.bytes"
 _LOG = logging.getLogger(__name__)
 
 
@@ -24,6 +33,7 @@ def wanted_settings(deployment: Deployment, topic: str = "") -> dict[str, str]:
         "retention.ms": str(deployment.spec.topics.retention_ms),
         "retention.bytes": "-1",
         "min.insync.replicas": str(deployment.spec.min_in_sync),
+        LARGEST: str(MESSAGE_BYTES),
         **own_settings(topic),
     }
 
@@ -42,7 +52,8 @@ class TopicKeeper:
         1. Ask which topics exist.
         2. Make the missing ones, when there are brokers enough.
         3. Compare the settings of the others with the wanted ones. A difference is only reported:
-           a changed retention or copy count could lose data.
+           a changed retention or copy count could lose data. That they take messages as large as
+           engines write loses nothing: it is set.
         """
         try:
             return self._ensure(deployment, list(names))
@@ -78,21 +89,38 @@ class TopicKeeper:
         if not asked:
             return []
         answers = self._admin.describe_configs(asked, request_timeout=ANSWER)
+        found = {resource.name: future.result() for resource, future in answers.items()}
+        self._widen([name for name, entries in found.items() if _is_narrow(entries)])
         return [
-            f"{resource.name}: {key} is {found}, the spec says {value}."
-            for resource, future in answers.items()
-            for key, value, found in _differences(
-                wanted_settings(deployment, resource.name), future.result()
-            )
+            f"{name}: {key} is {value}, the spec says {wanted}."
+            for name, entries in found.items()
+            for key, wanted, value in _differences(wanted_settings(deployment, name), entries)
         ]
+
+    def _widen(self, names: Iterable[str]) -> None:
+        """Let topics of an older version take messages as large as engines write."""
+        entry = ConfigEntry(
+            LARGEST, str(MESSAGE_BYTES), incremental_operation=AlterConfigOpType.SET
+        )
+        changes = [
+            ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry]) for name in names
+        ]
+        if changes:
+            done = self._admin.incremental_alter_configs(changes, request_timeout=ANSWER)
+            for future in done.values():
+                future.result()
 
 
 def _differences(wanted: dict[str, str], entries: Any) -> list[tuple[str, str, str]]:
     return [
         (key, value, entries[key].value)
         for key, value in wanted.items()
-        if entries[key].value != value
+        if key != LARGEST and entries[key].value != value
     ]
+
+
+def _is_narrow(entries: Any) -> bool:
+    return int(entries[LARGEST].value) < MESSAGE_BYTES
 
 
 def _wrong_shapes(deployment: Deployment, topics: dict[str, Any]) -> list[str]:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from espha.protocol.sizes import MESSAGE_BYTES
 from espha_operator.api.deployment import Deployment
 from espha_operator.reconcile.topics import TopicKeeper
 from espha_operator.status.facts import TopicFacts
@@ -52,8 +53,10 @@ def test_missing_topics_are_made_with_the_settings_of_the_spec(kafka: Kafka) -> 
 
 
 def test_other_settings_are_reported_and_stay(kafka: Kafka) -> None:
+    """But that engines can write large messages loses nothing, and is set."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    foreign = NewTopic("other", 2, 1, config={"retention.ms": "1000"})
+    small = {"retention.ms": "1000", "max.message.bytes": "1048588"}
+    foreign = NewTopic("other", 2, 1, config=small)
     admin.create_topics([foreign])["other"].result(20)
     keeper = TopicKeeper(kafka.bootstrap)
     wait_until(lambda: not ask(keeper, using(kafka), ["other"]).missing, 60, "topic is known")
@@ -62,6 +65,9 @@ def test_other_settings_are_reported_and_stay(kafka: Kafka) -> None:
             "other: has 2 partitions, must have 1.",
             "other: retention.ms is 1000, the spec says -1.",
         )
+    described = ConfigResource(ResourceType.TOPIC, "other")
+    settings = admin.describe_configs([described])[described].result(20)
+    assert settings["max.message.bytes"].value == str(MESSAGE_BYTES)
 
 
 def test_too_few_brokers_make_nothing(kafka: Kafka) -> None:
