@@ -24,6 +24,7 @@ from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
 from espha.engine.position import Position
 from espha.engine.publisher import Publisher
+from espha.engine.quarantine import BLIND, Quarantine
 from espha.kafka.order_log import OrderLog
 from espha.model import Project, model_digest
 from espha.pipeline.job import Batch
@@ -63,6 +64,7 @@ class Engine:
         start: SnapshotMeta | None,
         acknowledge: Callable[[OrderRecord], None] = lambda record: None,
         clock: LogClock | None = None,
+        quarantine: Quarantine = BLIND,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning."""
         self._model = model_digest(project)
@@ -94,6 +96,7 @@ class Engine:
             runtime=RUNTIME,
             acknowledge=acknowledge,
             clock=clock or LogClock(),
+            quarantine=quarantine,
         )
         self._state = EngineState.STARTING
 

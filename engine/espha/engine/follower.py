@@ -101,7 +101,8 @@ class Follower:
             if count + len(inputs) > _REPLAY_INPUTS or size + length > REPLAY_BYTES:
                 self._replay(pending)
                 pending, count, size = [], 0, 0
-            pending.append((record, self._at.batch(record.sequence, record.clock, inputs)))
+            batch = self._at.batch(record.sequence, record.clock, inputs, record.skipped)
+            pending.append((record, batch))
             self._at.passed(record)
             count, size = count + len(inputs), size + length
         self._replay(pending)

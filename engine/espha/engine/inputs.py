@@ -54,6 +54,10 @@ class Inputs:
             if topic in self._used
         }
 
+    def next_offsets(self) -> dict[str, int]:
+        """Return for each topic the offset at which its next range begins."""
+        return self._next
+
     def take(
         self, limit: int, timeout: float, limit_bytes: int = BATCH_BYTES
     ) -> tuple[list[Range], list[Input]]:

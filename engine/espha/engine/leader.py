@@ -8,6 +8,7 @@ from espha.engine.follower import Job
 from espha.engine.inputs import Inputs
 from espha.engine.position import Position
 from espha.engine.publisher import Publisher
+from espha.engine.quarantine import Quarantine
 from espha.kernel import SEMANTICS
 from espha.pipeline.job import Input
 from espha.protocol.order import FORMAT, OrderRecord, Range
@@ -32,8 +33,12 @@ class Leader:
         runtime: str,
         acknowledge: Callable[[OrderRecord], None],
         clock: LogClock,
+        quarantine: Quarantine,
     ) -> None:
         """Go on at `at`, which moves on with each commit; `model` is the model's digest."""
+        self._quarantine = quarantine
+        self._calm = False
+        """In a stretch where engines have died: time has passed, and stands still now."""
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
         self._name, self._model, self._runtime = name, model, runtime
@@ -42,10 +47,14 @@ class Leader:
     def take_over(self) -> None:
         """Commit the take-over itself: a batch of the input at hand, or an empty one."""
         self._at.epoch += 1
-        self._commit(*self._inputs.take(_BATCH_LIMIT, 0))
+        self._calm = False
+        if not self._carefully(0):
+            self._commit(*self._inputs.take(_BATCH_LIMIT, 0))
 
     def step(self) -> bool:
         """Commit the next batch; say whether there was anything to do."""
+        if self._carefully(self._wait_s()):
+            return True
         ranges, inputs = self._inputs.take(_BATCH_LIMIT, self._wait_s())
         if inputs or self._wait_s() == 0:
             self._commit(ranges, inputs)
@@ -66,28 +75,48 @@ class Leader:
         """Return what the clock of an order record is now (ms)."""
         return self._clock.next(self._at.clock, self._at.age_ms)
 
-    def _commit(self, ranges: list[Range], inputs: list[Input]) -> None:
+    def _carefully(self, wait_s: float) -> bool:
+        """Commit a small batch, where engines have died; say whether that was so."""
+        care = self._quarantine.care(self._at.sequence, self._inputs)
+        if care is None:
+            self._calm = False
+            return False
+        ranges, inputs = self._inputs.take(care.limit, wait_s) if self._calm else ([], [])
+        if inputs:
+            self._commit(ranges, inputs, careful=True)
+        else:
+            # What time alone brings about must not be laid on a record.
+            self._commit([], [])
+            self._calm = True
+        return True
+
+    def _commit(self, ranges: list[Range], inputs: list[Input], *, careful: bool = False) -> None:
         """Run a batch and commit it: its outputs and its order record, or nothing."""
         at = self._at
-        clock = self._now()
-        batch = at.batch(at.sequence + 1, clock, inputs)
-        result = self._job.run([batch])[0]
-        record = OrderRecord(
-            format=FORMAT,
-            sequence=batch.sequence,
-            inputs=tuple(ranges),
-            clock=clock,
-            outputs=len(result.outputs),
-            digest=result.digest(),
-            model=self._model,
-            engine=self._name,
-            epoch=at.epoch,
-            runtime=self._runtime,
-            records=len(inputs),
-            inputs_digest=inputs_digest(inputs),
-            semantics=SEMANTICS,
-        )
-        self.publisher.commit(result, record.encode())
+        clock = at.clock if careful else self._now()
+        skipped = self._quarantine.skips(inputs)
+        batch = at.batch(at.sequence + 1, clock, inputs, skipped)
+        running = self._quarantine.running(at.sequence, ranges, len(inputs), careful=careful)
+        with running as computed:
+            result = self._job.run([batch])[0]
+            computed()
+            record = OrderRecord(
+                format=FORMAT,
+                sequence=batch.sequence,
+                inputs=tuple(ranges),
+                clock=clock,
+                outputs=len(result.outputs),
+                digest=result.digest(),
+                model=self._model,
+                engine=self._name,
+                epoch=at.epoch,
+                runtime=self._runtime,
+                records=len(inputs),
+                inputs_digest=inputs_digest(inputs),
+                semantics=SEMANTICS,
+                skipped=skipped,
+            )
+            self.publisher.commit(result, record.encode())
         self._acknowledge(record)
         at.passed(record)
         at.count(batch, result)

@@ -14,13 +14,15 @@ from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
 from espha.engine.publisher import KafkaPublisher
+from espha.engine.quarantine import Quarantine
 from espha.kafka.broker_time import broker_time
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter, WriterFailed
-from espha.pipeline.job import BatchJob
+from espha.pipeline.job import BatchJob, BrokenRecordError
 from espha.pipeline.session import FastFence, open_session
 from espha.protocol.child_side import Control
+from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
 from espha.protocol.states import EndReason, EngineState
 from espha.records.catalyst import CodecError
@@ -52,6 +54,8 @@ def run_engine(settings: Settings) -> NoReturn:
         _give_up(control, EndReason.DIVERGED, str(error))
     except LogError as error:
         _give_up(control, EndReason.TOPIC, f"{error}{recovery.passed_over()}")
+    except BrokenRecordError as error:
+        _give_up(control, EndReason.RECORD, f"{type(error).__name__}: {error}")
     except WriterFailed as error:
         _give_up(control, error.reason, f"{type(error).__name__}: {error}")
     except Exception as error:
@@ -96,7 +100,14 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         start=meta,
         acknowledge=acknowledgements(settings.ack_log),
         clock=LogClock(lambda: broker_time(settings.bootstrap, plan.scratch)),
+        quarantine=_quarantine(settings, control, wanted.topics[plan.order_log]),
     )
+
+
+def _quarantine(settings: Settings, control: Control, log: str) -> Quarantine:
+    note = note_of(settings)
+    note.open()
+    return Quarantine(control, note, log)
 
 
 def _scheduler(

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from espha.pipeline.job import Batch, Input, Result
-from espha.protocol.order import OrderRecord
+from espha.protocol.order import OrderRecord, Skip
 from espha.protocol.status import Counts
 from espha.recovery.store import SnapshotMeta
 
@@ -46,11 +46,13 @@ class Position:
         self.active = record.engine
         self._passed = time.monotonic()
 
-    def batch(self, sequence: int, clock: int, inputs: list[Input]) -> Batch:
+    def batch(
+        self, sequence: int, clock: int, inputs: list[Input], skipped: tuple[Skip, ...] = ()
+    ) -> Batch:
         """Return the batch that comes next here."""
         expect = None if self.fresh else self.sequence
         self.fresh = False
-        return Batch(expect, sequence, clock, inputs)
+        return Batch(expect, sequence, clock, inputs, skipped)
 
     def count(self, batch: Batch, result: Result) -> None:
         """Add a batch that was processed."""
@@ -58,5 +60,6 @@ class Position:
             events_in=len(batch.inputs),
             events_out=len(result.outputs) - result.refused,
             dead_letters=result.refused,
+            quarantined=len(batch.skipped),
         )
         self.due = result.due

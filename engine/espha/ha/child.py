@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from espha.ha.spawner import Spawner
 from espha.protocol.control import Instruction
+from espha.protocol.deaths import Deaths
 from espha.protocol.states import Role
 from espha.protocol.status import ChildStatus
 
@@ -47,6 +48,10 @@ class Child:
     def ask_snapshot(self) -> None:
         """Ask the child to write its state now; a child that has just died is no error."""
         self._tell(Instruction(snapshot=True))
+
+    def tell_deaths(self, deaths: Deaths) -> None:
+        """Tell the child of engines that died in the middle of a batch."""
+        self._tell(Instruction(deaths=deaths))
 
     def _tell(self, what: Instruction) -> None:
         with contextlib.suppress(BrokenPipeError, ValueError), self._telling:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import structlog
+from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
@@ -76,6 +77,11 @@ class Membership:
     def state(self) -> str:
         """`CONNECTED`, `SUSPENDED` (connection lost, session perhaps alive) or `LOST`."""
         return str(self._client.state)
+
+    @property
+    def client(self) -> KazooClient:
+        """The client whose session this is."""
+        return self._client
 
     @property
     def leads(self) -> bool:

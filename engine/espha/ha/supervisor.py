@@ -21,6 +21,7 @@ import structlog
 
 from espha.backoff import Backoff
 from espha.ha.child import Child, reap_orphans
+from espha.ha.deaths import DeathRegister
 from espha.ha.election import Membership
 from espha.ha.failure_detector import FailureDetector
 from espha.ha.heartbeat import HeartbeatServer
@@ -28,6 +29,7 @@ from espha.ha.kafka_probe import KafkaProbe, others_reach_kafka
 from espha.ha.spawner import Spawner
 from espha.ha.status_server import serve_status
 from espha.ha.switchover import HandOver
+from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState, KillReason, Role, SwitchoverReason
 from espha.protocol.status import (
@@ -83,6 +85,9 @@ class Supervisor:
         self._in_sync_since: float | None = None
         self._detector = self._new_detector()
         self._kafka: KafkaProbe | None = None
+        self._deaths = DeathRegister(settings.name, settings.root, note_of(settings))
+        self._blameless = False
+        """The child's end says nothing about its work."""
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -108,7 +113,7 @@ class Supervisor:
                 self._spawner.distrust()
             elif self._in_sync_since and time.monotonic() - self._in_sync_since > _HEALTHY_AFTER_S:
                 backoff.reset()
-            if self._stop.wait(backoff.next()):
+            if self._stop.wait(max(backoff.next(), self._deaths.pause_s())):
                 break
             self._restarts += 1
         if self._kafka:
@@ -128,7 +133,7 @@ class Supervisor:
             role=Role.ACTIVE if alive and state is EngineState.ACTIVE else Role.STANDBY,
             state=state if alive else EngineState.DOWN,
             in_sync=alive and told is not None and told.in_sync,
-            message=trouble.message if trouble else "",
+            message=trouble.message if trouble else self._deaths.trouble(_sequence(progress)),
             reason=trouble.reason if trouble else None,
             restarts=self._restarts,
             kills=self._kills,
@@ -148,6 +153,7 @@ class Supervisor:
         self._hand_over = None
         self._in_sync_since = None
         self._child_ended.clear()
+        self._blameless = False
         heartbeats = HeartbeatServer(self._settings.http_host) if self._election else None
         if heartbeats:
             self._member = Membership(
@@ -162,11 +168,16 @@ class Supervisor:
         try:
             self._child = Child(self._spawner, self._heard, self._exited)
             if self._member:
+                self._deaths.follow(self._member.client, self._child)
                 self._hand_over = HandOver(self._settings.name, self._member, self._child)
             self._watch_over(self._child)
         finally:
             if heartbeats:
                 heartbeats.close()  # first: it needs no ZooKeeper
+            if self._blameless or self._stop.is_set():
+                self._deaths.forget()
+            else:
+                self._deaths.count()
             if self._member:
                 self._member.close()
 
@@ -187,6 +198,7 @@ class Supervisor:
                     reason=reason,
                     silent_s=round(self._detector.silent_s, 1),
                 )
+                self._blameless = reason is KillReason.CUT_OFF
                 self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
                 child.kill()
                 self._child_ended.wait()
@@ -250,6 +262,11 @@ class Supervisor:
         self._stop.set()
         if self._child:
             self._child.kill()
+
+
+def _sequence(progress: Progress | None) -> int:
+    """Return the order record that an engine has reached; -1 for an adapter, and before a word."""
+    return progress.sequence if isinstance(progress, EngineProgress) else -1
 
 
 def _snapshot_age_s(progress: Progress | None) -> float | None:

@@ -36,6 +36,12 @@ class Fenced(WriterFailed):
     reason = EndReason.FENCED
 
 
+class TooLarge(WriterFailed):
+    """The broker takes no record of this size on that topic; nothing of the transaction shows."""
+
+    reason = EndReason.RECORD
+
+
 class Record(NamedTuple):
     """One record to write: always to partition 0, without a key."""
 
@@ -150,4 +156,6 @@ class FencedWriter:
     def _failure(self, error: KafkaException, doing: str) -> WriterFailed:
         cause: KafkaError = error.args[0]
         text = f"{doing} under transactional id {self.transactional_id!r}: {cause.str()}"
+        if cause.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return TooLarge(text)
         return Fenced(text) if cause.code() in _FENCED else WriterFailed(text)

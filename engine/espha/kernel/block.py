@@ -18,6 +18,8 @@ Item = tuple[int, int, Unit]
 """A unit: of which source event, to which input of a window it comes, and the unit itself."""
 
 _number = itemgetter(0)
+_MANY = -1
+"""Token of no event."""
 
 
 class Block:
@@ -55,6 +57,12 @@ class Block:
             if node.merges:
                 items.sort(key=_number)
             self._leave(node, self._through(node, items))
+
+    def culprit(self) -> int | None:
+        """Say which event it was in which `go` failed; None: a window had many at once."""
+        numbers = [place for place, token in enumerate(self._tokens) if token == self._at.token]
+        # A refused event leaves nothing, and has the number of the next one.
+        return 0 if len(self._tokens) == 1 else max(numbers, default=None)
 
     def _leave(self, node: Node, items: Sequence[Item]) -> None:
         if node.published:
@@ -128,6 +136,7 @@ class Block:
     def _at_once(self, path: str, stage: BlockStage, items: Sequence[Item]) -> Iterator[Item]:
         clock, tokens = self._at.clock, self._tokens
         moments = [Moment(clock, port, tokens[number]) for number, port, _ in items]
+        self._at.token = _MANY
         results = stage.process_block([unit for _, _, unit in items], moments)
         for (number, port, _), result in zip(items, results, strict=True):
             if isinstance(result, BadRecord):

@@ -1,6 +1,6 @@
 """Runs a model."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from espha.kernel.block import Block
@@ -54,6 +54,7 @@ class Kernel:
         self._flow = Flow(self._line)
         self._at = self._flow.at
         self._tokens = 0
+        self._culprit: Callable[[], int | None] = _nobody
 
     def publish(self, path: str, event: Event, clock: int) -> Outputs:
         """Put one event into a source window.
@@ -90,6 +91,7 @@ class Kernel:
         Raises:
             KeyError: there is no such source window.
         """
+        self._culprit = _nobody
         nodes = [self._sources[path] for path, _ in events]
         outputs = self.advance(clock) if events else []
         late = self.take_refusals()
@@ -98,6 +100,13 @@ class Kernel:
             first = handled[0]
             handled[0] = Handled(outputs + first.outputs, first.bad, [*late, *first.refused])
         return handled
+
+    def culprit(self) -> int | None:
+        """Say which event of the block it was in which `publish_block` failed; None: nobody knows.
+
+        An exception that is no refusal leaves the state half changed: the kernel is of no use then.
+        """
+        return self._culprit()
 
     def _run(self, node: Node, event: Event, outputs: Outputs) -> str | None:
         """Put an event through all windows; return why the source refuses it, if it does."""
@@ -117,6 +126,7 @@ class Kernel:
     def _in_turn(self, nodes: Sequence[Node], events: Sequence[tuple[str, Event]]) -> list[Handled]:
         """Handle events one by one."""
         handled: list[Handled] = []
+        self._culprit = handled.__len__
         flow, run = self._flow, self._run
         for node, (_, event) in zip(nodes, events, strict=True):
             outputs: Outputs = []
@@ -129,6 +139,7 @@ class Kernel:
         flow, at = self._flow, self._at
         block = Block(flow, len(events))
         bad: list[str | None] = []
+        self._culprit = bad.__len__
         for number, (node, (_, event)) in enumerate(zip(nodes, events, strict=True)):
             at.token, at.port = self._tokens, 0
             units = flow.through(node.path, node.steps, ((event,),))
@@ -136,6 +147,7 @@ class Kernel:
             bad.append(flow.refusals.pop()[1] if refused else None)
             self._tokens += not refused
             block.enter(node, number, units)
+        self._culprit = block.culprit
         block.go(self._line)
         return [Handled(*each) for each in zip(block.outputs, bad, block.refusals, strict=True)]
 
@@ -198,6 +210,10 @@ class Kernel:
         for path, node in self._nodes.items():
             if node.slots:
                 node.slots.restore(state["slots"][path])
+
+
+def _nobody() -> None:
+    """Know of no event that is to blame."""
 
 
 def _state(stage: Stage) -> Any:

@@ -73,6 +73,7 @@ class SharingKernel(Kernel):
     def publish_block(self, events: Sequence[tuple[str, Event]], clock: int) -> list[Handled]:
         """Put events into source windows, one by one: each can change what the next one meets."""
         handled: list[Handled] = []
+        self._culprit = handled.__len__
         for path, event in events:
             try:
                 outputs, bad = self.publish(path, event, clock), None

@@ -15,7 +15,20 @@ from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.pipeline import worker
 from espha.pipeline.fitting import dead_letter_of, fits, shortened
-from espha.pipeline.stream import OPEN, OPENED, PART, PUT, REFUSED, TAKE, Answered, Asked, Stream
+from espha.pipeline.stream import (
+    BROKEN,
+    OPEN,
+    OPENED,
+    PART,
+    PUT,
+    REFUSED,
+    SKIP,
+    TAKE,
+    Answered,
+    Asked,
+    Stream,
+)
+from espha.protocol.order import Skip
 from espha.protocol.records import ID_HEADER, REASON_HEADER, WINDOW_HEADER, Headers, MessageId
 from espha.records import catalyst as codec
 from espha.recovery.plain import NotPlainError
@@ -23,6 +36,19 @@ from espha.recovery.plain import NotPlainError
 
 class StateLostError(Exception):
     """The worker does not hold the state that a batch builds on; only a replay brings it back."""
+
+
+class BrokenRecordError(Exception):
+    """The kernel has failed on a record; its state is half changed, and this process must end.
+
+    Attributes:
+        topic, offset: the record; None: nobody knows which one of the batch.
+    """
+
+    def __init__(self, topic: str | None, offset: int | None, reason: str) -> None:
+        place = f"offset {offset} of topic {topic}" if topic else "some record of the batch"
+        super().__init__(f"{place}: {reason}")
+        self.topic, self.offset, self.reason = topic, offset, reason
 
 
 class Input(NamedTuple):
@@ -50,6 +76,8 @@ class Batch(NamedTuple):
     clock: int
     """Milliseconds since 1970."""
     inputs: list[Input]
+    skipped: tuple[Skip, ...] = ()
+    """Those of them that are set aside: dead letters, which the model never sees."""
 
 
 class Result(NamedTuple):
@@ -112,12 +140,15 @@ class BatchJob:
 
         Raises:
             StateLostError: the worker does not hold what the first batch expects.
+            BrokenRecordError: the model fails on a record.
         """
         asked, inputs = self._rows(batches)
         results: list[Result] = []
         outputs: list[Output] = []
         for answered in self._stream.call(asked):
             batch = batches[len(results)]
+            if answered.kind == BROKEN:
+                raise _broken(inputs[answered.row], json.loads(answered.text or ""))
             if answered.kind != OPENED:
                 outputs.append(self._output(batch, inputs[answered.row], answered))
                 continue
@@ -174,9 +205,12 @@ class BatchJob:
             order = {"expect": batch.expect, "sequence": batch.sequence, "clock": batch.clock}
             asked.append(Asked(len(inputs), OPEN, json.dumps(order).encode()))
             inputs.append(None)
+            skipped = {(topic, offset): reason for topic, offset, reason in batch.skipped}
             for entry in batch.inputs:
-                source = self._source_of[entry.topic]
-                asked.append(Asked(len(inputs), source, _text(entry.value)))
+                source, text = self._source_of[entry.topic], _text(entry.value)
+                if skipped and (reason := skipped.get((entry.topic, entry.offset))) is not None:
+                    source, text = SKIP, reason.encode()
+                asked.append(Asked(len(inputs), source, text))
                 inputs.append(entry)
         return asked, inputs
 
@@ -249,6 +283,12 @@ class BatchJob:
         return StructType.fromDDL(
             ", ".join(["row int, ordinal int, kind int, text string", *windows])
         )
+
+
+def _broken(entry: Input | None, answer: dict[str, Any]) -> BrokenRecordError:
+    if entry is None or not answer["named"]:
+        return BrokenRecordError(None, None, answer["reason"])
+    return BrokenRecordError(entry.topic, entry.offset, answer["reason"])
 
 
 def _text(value: bytes) -> bytes:

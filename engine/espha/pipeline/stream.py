@@ -20,13 +20,15 @@ BUFFER_BYTES = 8
 """Size of Spark's buffer towards its worker. What is written at once and is not smaller passes
 through it at once, with all that waited in it; so a page must end with a column of whole words."""
 
-OPEN, END, PAD, TAKE, PART, PUT = -1, -2, -3, -4, -5, -6
+OPEN, END, PAD, TAKE, PART, PUT, SKIP = -1, -2, -3, -4, -5, -6, -7
 """`source` of rows that are no input records: they open a batch, end a call, fill a page, ask for
-the state, bring a part of a state, and make these parts the state."""
+the state, bring a part of a state, make these parts the state, and stand for an input record that
+is set aside (their text says why)."""
 
-OPENED, REFUSED, LAST, STATE = -1, -2, -3, -4
+OPENED, REFUSED, LAST, STATE, BROKEN = -1, -2, -3, -4, -5
 """`kind` of rows that are no outputs: the answer to an opening row, a refused record, the end of
-the answer to a call (`BatchStream.LAST`), a part of the state."""
+the answer to a call (`BatchStream.LAST`), a part of the state, a record on which the kernel failed:
+whatever the call brings besides is void then."""
 
 _SOURCE = "dev.espha.BatchSource"
 _ROW = struct.Struct(">iii")

@@ -13,6 +13,7 @@ with `opcode`, `flags`, `f0` ….
 import base64
 import json
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -21,12 +22,26 @@ import pyarrow as pa
 from espha.kernel import Handled, Kernel, kernel_of
 from espha.model import Project
 from espha.model.events import BadRecord, Event
-from espha.pipeline.stream import END, LAST, OPEN, OPENED, PAD, PART, PUT, REFUSED, STATE, TAKE
+from espha.pipeline.stream import (
+    BROKEN,
+    END,
+    LAST,
+    OPEN,
+    OPENED,
+    PAD,
+    PART,
+    PUT,
+    REFUSED,
+    SKIP,
+    STATE,
+    TAKE,
+)
 from espha.reader import read_project
 from espha.records.layout import Layout
 from espha.records.text import read_flags, read_opcode, record_reader
 from espha.recovery.plain import NotPlainError, dumps, loads
 
+_REASON_LETTERS = 500
 PART_BYTES = 3 << 20
 """A state travels in parts of so many bytes."""
 
@@ -85,9 +100,10 @@ class _Rows:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Forget all rows."""
         self._heads: list[tuple[int, int, int, str | None]] = []
         self._events: list[list[tuple[int, Event]]] = [[] for _ in self._schema.names[4:]]
 
@@ -110,7 +126,7 @@ class _Rows:
             _struct_column(events, len(self._heads), field.type)
             for events, field in zip(self._events, list(self._schema)[4:], strict=True)
         ]
-        self._clear()
+        self.clear()
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
@@ -144,6 +160,8 @@ class _Worker:
         """Records since the last block: row, source, and why it cannot be read."""
         self._block: list[tuple[str, Event]] = []
         """The events of those that are records."""
+        self._broken = False
+        """The kernel has failed: nothing counts any more until the call ends."""
         self._parts: list[bytes] = []
         self._taken: list[bytes] = []
 
@@ -161,17 +179,40 @@ class _Worker:
                 self._publish()
                 self._obey(row, source, value)
         self._publish()
-        return self._out.take()
+        return self._taken_out()
+
+    def _taken_out(self) -> pa.RecordBatch:
+        try:
+            return self._out.take()
+        except Exception as error:  # a value that its column cannot hold
+            self._out.clear()
+            self._break(0, error, named=False)
+            return self._out.take()
+
+    def _break(self, row: int, error: Exception, *, named: bool) -> None:
+        """Say that the kernel has failed; its state is of no use any more."""
+        traceback.print_exception(error)
+        self._kernel = self._sequence = self._closing = None
+        self._noted, self._block = [], []
+        note = {"reason": f"{type(error).__name__}: {error}"[:_REASON_LETTERS], "named": named}
+        self._out.add(row, 0, BROKEN, json.dumps(note))
+        self._broken = True
 
     def _obey(self, row: int, mark: int, value: str) -> None:
+        if self._broken and mark != END:
+            return
         if mark == PART:
             self._parts.append(base64.b64decode(value))
             return
-        self._close()
+        if mark != SKIP:
+            self._close()
         if mark == OPEN:
             self._open(row, json.loads(value))
+        elif mark == SKIP:
+            self._out.add(row, 0, REFUSED, value)
         elif mark == END:
             self._out.add(row, 0, LAST)
+            self._broken = False
         elif mark == TAKE and value:
             self._give_part(row, int(value))
         elif mark == TAKE:
@@ -190,8 +231,12 @@ class _Worker:
         self._clock = order["clock"]
         self._closing = (row, {"sequence": order["sequence"]})
         if self._kernel is not None:
-            emitted = self._kernel.advance(self._clock)
-            self._emit(row, emitted, self._kernel.take_refusals())
+            try:
+                emitted = self._kernel.advance(self._clock)
+            except Exception as error:
+                self._break(row, error, named=False)
+            else:
+                self._emit(row, emitted, self._kernel.take_refusals())
 
     def _close(self) -> None:
         if self._closing is None:
@@ -204,6 +249,8 @@ class _Worker:
 
     def _note(self, row: int, source: int, value: str, cells: tuple[Any, ...] | None) -> None:
         """Note a record for the next block."""
+        if self._broken:
+            return
         if self._kernel is None or self._closing is None:
             raise RuntimeError("a record came outside of a batch")
         if "held" in self._closing[1]:
@@ -213,6 +260,8 @@ class _Worker:
             event = self._event(source, value, cells)
         except BadRecord as refusal:
             self._noted.append((row, path, refusal))
+        except Exception as error:
+            self._break(row, error, named=True)
         else:
             self._noted.append((row, path, None))
             self._block.append((path, event))
@@ -221,7 +270,14 @@ class _Worker:
         """Give the kernel the records that were noted, as one block."""
         if self._kernel is None or not self._noted:
             return
-        handled = iter(self._kernel.publish_block(self._block, self._clock))
+        try:
+            handled = iter(self._kernel.publish_block(self._block, self._clock))
+        except Exception as error:
+            culprit = self._kernel.culprit()
+            rows = [row for row, _, unread in self._noted if unread is None]
+            named = culprit is not None and culprit < len(rows)
+            self._break(rows[culprit or 0] if named else 0, error, named=named)
+            return
         for row, path, unread in self._noted:
             outputs, bad, refusals = _UNREAD if unread else next(handled)
             if bad is not None or unread:

@@ -6,6 +6,7 @@ import signal
 import threading
 
 from espha.protocol.control import STATUS_FD_VARIABLE, Instruction
+from espha.protocol.deaths import Deaths
 from espha.protocol.states import EndReason, EngineState, ExitCode, Role
 from espha.protocol.status import ChildStatus, DivergenceFacts, Progress
 
@@ -30,6 +31,8 @@ class Control:
         """Set when somebody asks for a snapshot; who makes it clears it."""
         self.divergence: DivergenceFacts | None = None
         """What an engine remembers of having diverged; goes with each report."""
+        self.deaths: Deaths | None = None
+        """What is known of engines that have died in the middle of a batch."""
         self._lock = threading.Lock()
         self._line: bytes = b""
         fd = os.environ.get(STATUS_FD_VARIABLE)
@@ -98,6 +101,8 @@ class Control:
                 self._active.set()
             if told.role is Role.STANDBY:
                 self._active.clear()
+            if told.deaths:
+                self.deaths = told.deaths
             if told.snapshot:
                 self.snapshot_wanted.set()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end

@@ -6,6 +6,7 @@ A child reports `ChildStatus` lines on the descriptor that `STATUS_FD_VARIABLE` 
 input, and what it reports its status on), the answers are `Forked` and `Ended`.
 """
 
+from espha.protocol.deaths import Deaths
 from espha.protocol.message import Message
 from espha.protocol.states import Role
 
@@ -23,6 +24,8 @@ class Instruction(Message):
     """Publish from now on; or finish what is begun, report `standby`, and follow."""
     snapshot: bool = False
     """Write a snapshot now."""
+    deaths: Deaths | None = None
+    """What is known of engines that have died in the middle of a batch."""
 
 
 class Forked(Message):

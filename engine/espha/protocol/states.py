@@ -114,6 +114,12 @@ class EndReason(Explained):
         EngineState.FAILED,
         ExitCode.FAILED,
     )
+    RECORD = (
+        "record",
+        "The model fails on an input record; if it does so again, that record is set aside.",
+        EngineState.FAILED,
+        ExitCode.FAILED,
+    )
     UNKNOWN = (
         "unknown",
         "An unexpected error, for which Spark may be to blame; the log has the traceback.",

@@ -71,14 +71,20 @@ class Counts(Message):
     events_in: Annotated[int, GAUGE] = Field(0, description="Input records processed.")
     events_out: Annotated[int, GAUGE] = Field(0, description="Output records computed.")
     dead_letters: Annotated[int, GAUGE] = Field(0, description="Input records refused.")
+    quarantined: Annotated[int, GAUGE] = Field(
+        0, description="Input records set aside because no engine survived them."
+    )
 
-    def plus(self, *, events_in: int, events_out: int, dead_letters: int) -> "Counts":
+    def plus(
+        self, *, events_in: int, events_out: int, dead_letters: int, quarantined: int = 0
+    ) -> "Counts":
         """Return the counts after one more batch."""
         return Counts(
             batches=self.batches + 1,
             events_in=self.events_in + events_in,
             events_out=self.events_out + events_out,
             dead_letters=self.dead_letters + dead_letters,
+            quarantined=self.quarantined + quarantined,
         )
 
 

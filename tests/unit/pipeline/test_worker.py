@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from espha.connectors.files import record_layout
 from espha.model.events import Event
 from espha.pipeline import worker
-from espha.pipeline.stream import END, LAST, OPEN, OPENED, PAD, REFUSED
+from espha.pipeline.stream import BROKEN, END, LAST, OPEN, OPENED, PAD, REFUSED, SKIP
 from espha.reader import read_project
+from espha.windows.shared.index import Index
 from support.models import SUB, source, xml
 
 MODEL = xml(
@@ -64,15 +66,17 @@ def page(rows: list[tuple[int, Row]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=["row", "source", "value", "s0"])
 
 
-def run(size: int) -> list[dict[str, Any]]:
+def run(size: int, text: str = MODEL, skip: int | None = None) -> list[dict[str, Any]]:
     """Return what comes out, in pages of so many rows."""
-    project = read_project(MODEL)
+    project = read_project(text)
     model = worker.WorkerModel(
-        MODEL, ("q/in",), (record_layout(project.windows["q/in"]),), ("q/out", "q/same")
+        text, ("q/in",), (record_layout(project.windows["q/in"]),), ("q/out", "q/same")
     )
     opened = json.dumps({"expect": None, "sequence": 7, "clock": 1_000})
     again = json.dumps({"expect": 7, "sequence": 8, "clock": 2_000})
     rows: list[Row] = [(OPEN, opened, None), *RECORDS, (OPEN, again, None), *RECORDS[:3]]
+    if skip is not None:
+        rows[skip] = (SKIP, "set aside", None)
     numbered = list(enumerate([*rows, (END, "", None)]))
 
     def pages() -> Iterator[pa.RecordBatch]:
@@ -102,3 +106,47 @@ def test_each_record_has_its_own_outputs_and_refusals() -> None:
     assert [(row["ordinal"], row["kind"]) for row in second] == [(0, 0), (1, 0), (2, 1)]
     assert second[0]["w0"]["f1"] == second[1]["w0"]["f1"] == 2
     assert Event(second[2]["w1"]["opcode"], "N", (2, 5)).opcode == "I"
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, model: str, size: int) -> list[dict[str, Any]]:
+    """Return what comes out when a window fails on the record with x = 7."""
+    process = Index.process
+
+    def failing(self: Any, unit: Any, at: Any) -> Any:
+        if unit[0].values[1] == 7:
+            raise RuntimeError("it fails")
+        return process(self, unit, at)
+
+    monkeypatch.setattr(Index, "process", failing)
+    return run(size, model)
+
+
+ALONE = xml(
+    source("id*:int64,x:int64")
+    + '<window-copy name="out" index="pi_EMPTY"/>'
+    + f'<window-copy name="same" index="pi_HASH">{SUB}</window-copy>',
+    '<edge source="in" target="out"/><edge source="in" target="same"/>',
+)
+
+
+@pytest.mark.parametrize("size", [1, 3, 128])
+@pytest.mark.parametrize("model", [MODEL, ALONE])
+def test_a_record_on_which_the_kernel_fails_is_named(
+    monkeypatch: pytest.MonkeyPatch, model: str, size: int
+) -> None:
+    """One by one and in blocks, in any page; what comes behind it counts for nothing."""
+    rows = broken(monkeypatch, model, size)
+    (told,) = [row for row in rows if row["kind"] == BROKEN]
+    assert told["row"] == 8
+    assert json.loads(told["text"]) == {"reason": "RuntimeError: it fails", "named": True}
+    assert rows[-1]["kind"] == LAST
+    assert not [row for row in rows if row["row"] > 8 and row["kind"] != LAST]
+
+
+def test_what_is_set_aside_is_refused_unseen() -> None:
+    """In its place among the others, and no window knows of it."""
+    rows = run(128, skip=5)
+    (aside,) = [row for row in rows if row["row"] == 5]
+    assert (aside["kind"], aside["ordinal"], aside["text"]) == (REFUSED, 0, "set aside")
+    places = [row["row"] for row in rows]
+    assert places[: places.index(7)] == sorted(places[: places.index(7)])

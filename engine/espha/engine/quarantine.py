@@ -1,0 +1,127 @@
+"""How an active engine works where others have died, until the one to blame is set aside.
+
+Twice a batch is tried as it comes. From the second death on in one stretch of the input the engine
+is careful there: first it lets time pass in a batch without input, so that what time alone brings
+about is never laid on a record; then it takes a sixteenth of what the dead one had taken, and so
+on, down to one record at a time, with the clock standing still. A record is set aside when it has
+ended two lives alone, or when the kernel has named it twice: that costs two lives where the kernel
+can name it, else 3 + max(1, ⌊log16 n⌋) of a batch of n records, which is 6 of the largest.
+
+That a record is set aside stands in the order record, with the reason; the rest follows from it.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from espha.kafka.reader import LogError
+from espha.kafka.writer import TooLarge, WriterFailed
+from espha.pipeline.job import BrokenRecordError, Input
+from espha.protocol.deaths import Deaths, Place, UnderWay, UnderWayNote
+from espha.protocol.order import Range, Skip
+
+_FROM = 2
+_TIMES = 2
+_PARTS = 16
+_REASON_LETTERS = 500
+
+
+class Care(NamedTuple):
+    """How to go on in a stretch in which engines have died."""
+
+    limit: int
+    """Records that may be in a batch."""
+
+
+class Told(Protocol):
+    """Who knows what ZooKeeper says of deaths: `espha.protocol.child_side.Control`."""
+
+    deaths: Deaths | None
+
+
+class Cursors(Protocol):
+    """Who knows where the input goes on: `espha.engine.inputs.Inputs`."""
+
+    def next_offsets(self) -> Mapping[str, int]:
+        """Return for each input topic the offset of the next record."""
+
+
+class Quarantine:
+    """Knows where to be careful, and which records to set aside; notes what is under way."""
+
+    def __init__(self, told: Told, note: UnderWayNote, log: str) -> None:
+        """Work on the order log that has the id `log` in Kafka."""
+        self._told, self._note, self._log = told, note, log
+
+    def care(self, sequence: int, inputs: Cursors) -> Care | None:
+        """Say how to go on behind the order record `sequence`; None: as ever."""
+        deaths = self._told.deaths
+        if deaths is None or deaths.log != self._log or deaths.count < _FROM:
+            return None
+        cursors = inputs.next_offsets()
+        inside = any(cursors.get(topic, end) < end for topic, _, end in deaths.inputs)
+        if sequence < deaths.after or not (inside or sequence == deaths.after):
+            return None
+        return Care(max(1, deaths.records // _PARTS))
+
+    def skips(self, inputs: Sequence[Input]) -> tuple[Skip, ...]:
+        """Return which of these records are set aside, and why."""
+        deaths = self._told.deaths
+        if deaths is None or deaths.log != self._log:
+            return ()
+        condemned = {
+            (one.place.topic, one.place.offset): one for one in deaths.blamed if one.times >= _TIMES
+        }
+        if not condemned:
+            return ()
+        return tuple(
+            Skip(entry.topic, entry.offset, _sentence(blame.times, blame.reason))
+            for entry in inputs
+            if (blame := condemned.get((entry.topic, entry.offset)))
+        )
+
+    @contextmanager
+    def running(
+        self, after: int, ranges: Sequence[Range], records: int, *, careful: bool
+    ) -> Iterator[Callable[[], None]]:
+        """Note that a batch behind order record `after` is under way, and why it fails.
+
+        Call what this yields when the batch is computed: what Kafka does to it is no record's
+        fault. What ends this process before leaves the note.
+        """
+        under_way = UnderWay(
+            log=self._log, after=after, records=records, inputs=tuple(ranges), careful=careful
+        )
+        self._note.write(under_way)
+        try:
+            yield self._note.clear
+        except BrokenRecordError as error:
+            broke = None
+            if error.topic is not None and error.offset is not None:
+                broke = Place(topic=error.topic, offset=error.offset)
+            self._blame(under_way, error.reason, broke)
+            raise
+        except TooLarge as error:
+            self._blame(under_way, str(error))
+            raise
+        except (WriterFailed, LogError):
+            self._note.clear()
+            raise
+
+    def _blame(self, under_way: UnderWay, reason: str, broke: Place | None = None) -> None:
+        change = {"broke": broke, "reason": reason[:_REASON_LETTERS]}
+        self._note.write(under_way.model_copy(update=change))
+
+
+def _sentence(times: int, reason: str) -> str:
+    return f"set aside after it had ended {times} engines: {reason}"
+
+
+class _Nobody:
+    deaths: Deaths | None = None
+
+
+BLIND = Quarantine(_Nobody(), UnderWayNote(Path(os.devnull)), "")
+"""Knows of no deaths, and notes nothing."""

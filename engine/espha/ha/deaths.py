@@ -1,0 +1,139 @@
+"""Counts engines that die in the middle of a batch, in ZooKeeper, for whoever takes over.
+
+The count is written in the session that ends with the engine, right before its end, and not waited
+for: a take-over pays nothing for it. All supervisors watch it, and tell their engines. Where
+ZooKeeper is away, nothing is counted but what this supervisor knows itself, and nothing breaks.
+"""
+
+import contextlib
+import threading
+from typing import Any, Protocol
+
+import structlog
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+from pydantic import ValidationError
+
+from espha.protocol.deaths import ZNODE, Deaths, UnderWayNote, first_death
+
+_TIME_ALONE_FROM = 2
+_LONGEST_PAUSE_S = 30.0
+_FIRST_PAUSE_S = 0.3
+_ANY_VERSION = -1
+_LOG = structlog.get_logger()
+
+
+class Told(Protocol):
+    """What is told of deaths: `espha.ha.child.Child`."""
+
+    def tell_deaths(self, deaths: Deaths) -> None:
+        """Tell it."""
+
+
+class DeathRegister:
+    """What a supervisor knows of deaths, over all lives of its child."""
+
+    def __init__(self, name: str, root: str, note: UnderWayNote) -> None:
+        """Count for the engine `name`; `root` is the znode of the election."""
+        self._name, self._path, self._note = name, f"{root.rstrip('/')}/{ZNODE}", note
+        self._lock = threading.Lock()
+        self._known: Deaths | None = None
+        self._child: Told | None = None
+        self._client: KazooClient | None = None
+
+    def follow(self, client: KazooClient, child: Told) -> None:
+        """Tell the child what is known, and what ZooKeeper says from now on, in this session."""
+        with self._lock:
+            self._client, self._child = client, child
+            if self._known:
+                child.tell_deaths(self._known)
+        client.add_listener(self._state_changed)
+        self._look()
+
+    def count(self) -> None:
+        """Count the child's death, if it had a batch under way; returns at once."""
+        died = self._note.read()
+        self._note.remove()
+        with self._lock:
+            client, self._client, self._child = self._client, None, None
+            if died is None:
+                return
+            known = self._known
+            self._known = known.with_(died, self._name) if known else first_death(died, self._name)
+            deaths = self._known
+        if deaths is known:
+            return
+        _LOG.error(
+            "the engine died in the middle of a batch",
+            after=deaths.after,
+            records=deaths.records,
+            count=deaths.count,
+            reason=deaths.reason,
+        )
+        if client is not None:
+            with contextlib.suppress(KazooException, KazooTimeoutError):
+                # In this order, and before whatever this session does next; the first fails but
+                # for the first time.
+                client.create_async(self._path, deaths.encode(), makepath=True)
+                client.set_async(self._path, deaths.encode(), _ANY_VERSION)
+
+    def forget(self) -> None:
+        """Count nothing: the child was ended for a reason that has nothing to do with its work."""
+        self._note.remove()
+        with self._lock:
+            self._client = self._child = None
+
+    def pause_s(self) -> float:
+        """Return how long to wait before the next life: time that kills must not kill often."""
+        deaths = self._known
+        if deaths is None or deaths.records or deaths.count < _TIME_ALONE_FROM:
+            return 0.0
+        return float(min(_FIRST_PAUSE_S * 2**deaths.count, _LONGEST_PAUSE_S))
+
+    def trouble(self, sequence: int) -> str:
+        """Return a sentence on engines that die behind this order record; empty: they do not."""
+        deaths = self._known
+        if deaths is None or deaths.count < _TIME_ALONE_FROM or sequence != deaths.after:
+            return ""
+        place = f"{deaths.count} lives in a row have ended behind order record {deaths.after}"
+        why = f" ({deaths.reason})" if deaths.reason else ""
+        if not deaths.records:
+            return (
+                f"{place}, in a batch in which only time passes{why}: nothing can be set aside; "
+                "change the model"
+            )
+        return f"{place}, in a batch of {deaths.records} records{why}; it is narrowed down"
+
+    def _state_changed(self, state: str) -> None:
+        if state == KazooState.CONNECTED:
+            self._look()
+
+    def _look(self) -> None:
+        """Ask for what stands there, and to be told when that changes."""
+        client = self._client
+        if client is None or not client.connected:
+            return
+        with contextlib.suppress(KazooException, KazooTimeoutError):
+            client.get_async(self._path, self._changed).rawlink(self._read)
+
+    def _changed(self, _event: Any) -> None:
+        self._look()
+
+    def _read(self, answer: Any) -> None:
+        client = self._client
+        try:
+            deaths = Deaths.model_validate_json(answer.get_nowait()[0])
+        except NoNodeError:
+            if client is not None:
+                with contextlib.suppress(KazooException, KazooTimeoutError):
+                    client.exists_async(self._path, self._changed)
+            return
+        except (KazooException, KazooTimeoutError, ValidationError):
+            return
+        with self._lock:
+            if deaths.outranks(self._known):
+                self._known = deaths
+                if self._child:
+                    self._child.tell_deaths(deaths)

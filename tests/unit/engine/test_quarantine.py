@@ -1,0 +1,281 @@
+"""Engines that die on a record: the record is set aside, and all others are processed, once."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from espha.engine.clock import LogClock
+from espha.engine.inputs import Inputs
+from espha.engine.leader import Leader
+from espha.engine.position import Position
+from espha.engine.quarantine import Quarantine
+from espha.kafka.writer import TooLarge, WriterFailed
+from espha.pipeline.job import Batch, BrokenRecordError, Input, Result
+from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote, first_death
+from espha.protocol.order import OrderRecord, Range
+
+TOPIC = "t.I"
+
+
+class Died(Exception):  # noqa: N818 - it names what has happened
+    """The process was killed."""
+
+
+class Site:
+    """What outlives engines: input, log, ZooKeeper, and the note on the volume."""
+
+    deaths: Deaths | None = None
+
+    def __init__(self, rows: int, folder: Path) -> None:
+        self.rows = [Input(TOPIC, place, b"x") for place in range(rows)]
+        self.log: list[OrderRecord] = []
+        self.batches: list[Batch] = []
+        self.lives = 0
+        self.kills: dict[int, Callable[[Batch], Exception | None]] = {}
+        self.note = UnderWayNote(folder / "note")
+        self.taken = 0
+
+    # The inputs
+    def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
+        """Take rows."""
+        found = self.rows[self.taken : self.taken + limit]
+        if not found:
+            return [], []
+        self.taken += len(found)
+        return [Range(TOPIC, found[0].offset, self.taken)], found
+
+    def next_offsets(self) -> Mapping[str, int]:
+        """Say where the rows go on."""
+        return {TOPIC: self.taken}
+
+    # The publisher
+    def commit(self, result: Result, order_record: bytes) -> None:
+        """Append to the log."""
+        self.log.append(OrderRecord.model_validate_json(order_record))
+
+    @property
+    def processed(self) -> list[int]:
+        """Offsets that the model has seen, in the order of the log."""
+        skipped = {skip.offset for record in self.log for skip in record.skipped}
+        ranges = [each for record in self.log for each in record.inputs]
+        return [at for _, start, end in ranges for at in range(start, end) if at not in skipped]
+
+    @property
+    def skipped(self) -> list[int]:
+        """Offsets that were set aside."""
+        return [skip.offset for record in self.log for skip in record.skipped]
+
+
+class Job:
+    """A model that ends the process as a test wants."""
+
+    def __init__(self, kill: Callable[[Batch], Exception | None]) -> None:
+        self.kill = kill
+
+    def run(self, batches: list[Batch]) -> list[Result]:
+        """Run a batch; records that are set aside are not seen."""
+        (batch,) = batches
+        aside = {skip.offset for skip in batch.skipped}
+        seen = [entry for entry in batch.inputs if entry.offset not in aside]
+        error = self.kill(batch._replace(inputs=seen))
+        if error:
+            raise error
+        return [Result([], 0)]
+
+    def snapshot(self) -> tuple[int | None, bytes]:
+        """Take none."""
+        return None, b""
+
+
+def live(site: Site, kill: Callable[[Batch], Exception | None], *, at_most: int = 10_000) -> bool:
+    """Live one life from a take-over on; say whether it processed all there is."""
+    site.lives += 1
+    last = site.log[-1] if site.log else None
+    at = Position(len(site.log), site.lives, last.clock if last else 0)
+    site.taken = max((end for record in site.log for _, _, end in record.inputs), default=0)
+    site.note.open()
+    leader = Leader(
+        Job(kill),
+        cast("Inputs", site),
+        cast(Any, site),
+        at,
+        name="e",
+        model="m",
+        runtime="r",
+        acknowledge=lambda record: None,
+        quarantine=Quarantine(site, site.note, "id"),
+        clock=LogClock(),
+    )
+    try:
+        leader.take_over()
+        for _ in range(at_most):
+            if site.taken == len(site.rows):
+                return True
+            leader.step()
+    except (BrokenRecordError, Died, WriterFailed):
+        pass
+    died = site.note.read()
+    site.note.remove()
+    if died:
+        site.deaths = site.deaths.with_(died, "e") if site.deaths else first_death(died, "e")
+    return False
+
+
+def live_on(site: Site, kill: Callable[[Batch], Exception | None], lives: int = 60) -> None:
+    while not live(site, kill):
+        assert site.lives < lives, "this goes on for ever"
+
+
+def unnamed(*offsets: int) -> Callable[[Batch], Exception | None]:
+    """Kill the process at these records, without a word."""
+    return lambda batch: Died() if {entry.offset for entry in batch.inputs} & set(offsets) else None
+
+
+def named(*offsets: int) -> Callable[[Batch], Exception | None]:
+    """Fail at these records, with their names."""
+
+    def kill(batch: Batch) -> Exception | None:
+        bad = [entry.offset for entry in batch.inputs if entry.offset in offsets]
+        return BrokenRecordError(TOPIC, bad[0], "it fails") if bad else None
+
+    return kill
+
+
+@pytest.mark.parametrize("offset", [0, 2500, 4999])
+def test_a_record_that_kills_without_a_word_costs_six_lives(tmp_path: Path, offset: int) -> None:
+    """5000 rows twice, 312, 19, one alone, and once more: the seventh life goes on."""
+    site = Site(5000, tmp_path)
+    live_on(site, unnamed(offset))
+    assert site.lives <= 7, "fewer where the last batch was a short one"
+    assert site.skipped == [offset]
+    assert site.processed == [at for at in range(5000) if at != offset]
+
+
+def test_a_record_that_the_kernel_names_costs_two_lives(tmp_path: Path) -> None:
+    site = Site(5000, tmp_path)
+    live_on(site, named(2500))
+    assert site.lives == 3
+    assert site.skipped == [2500]
+    (skip,) = [skip for record in site.log for skip in record.skipped]
+    assert skip.reason == "set aside after it had ended 2 engines: it fails"
+
+
+def test_a_single_record_is_set_aside_when_it_was_careful_twice(tmp_path: Path) -> None:
+    """Batches of one row are usual: two kills there say nothing yet."""
+    site = Site(1, tmp_path)
+    live_on(site, unnamed(0))
+    assert site.lives == 5
+    assert site.skipped == [0]
+
+
+def test_kills_of_healthy_engines_set_nothing_aside(tmp_path: Path) -> None:
+    """Four in a row in the middle of batches behind the same order record."""
+    site = Site(40, tmp_path)
+    for _ in range(4):
+        site.kills = {}
+        begun = len(site.log)
+
+        def kill(batch: Batch, begun: int = begun) -> Exception | None:
+            return Died() if len(batch.inputs) > 0 and len(site.log) == begun else None
+
+        live(site, kill)
+    live_on(site, lambda batch: None)
+    assert site.skipped == []
+    assert site.processed == list(range(40))
+
+
+def test_time_that_kills_is_laid_on_no_record(tmp_path: Path) -> None:
+    """Every batch fails whose clock is newer than the log's: no record is to blame."""
+    site = Site(100, tmp_path)
+
+    def kill(batch: Batch) -> Exception | None:
+        newest = site.log[-1].clock if site.log else 0
+        return Died() if batch.clock > newest else None
+
+    for _ in range(12):
+        assert not live(site, kill)
+    assert site.log == []
+    assert site.deaths is not None
+    assert (site.deaths.records, site.deaths.count) == (0, 12)
+    live_on(site, lambda batch: None)
+    assert site.processed == list(range(100))
+
+
+def test_what_kafka_does_is_no_records_fault(tmp_path: Path) -> None:
+    site = Site(3, tmp_path)
+    for _ in range(5):
+        assert not live(site, lambda batch: WriterFailed("brokers are away"))
+    assert site.deaths is None
+    live_on(site, lambda batch: None)
+    assert site.processed == [0, 1, 2]
+
+
+def test_a_record_that_the_broker_does_not_take_is_set_aside(tmp_path: Path) -> None:
+    site = Site(300, tmp_path)
+    live_on(
+        site,
+        lambda batch: (
+            TooLarge("too large") if any(entry.offset == 7 for entry in batch.inputs) else None
+        ),
+    )
+    assert site.skipped == [7]
+    assert site.lives == 6
+
+
+@given(
+    rows=st.integers(1, 400),
+    bad=st.sets(st.integers(0, 399), max_size=4),
+    silent=st.sets(st.integers(0, 399), max_size=4),
+)
+@settings(max_examples=60, deadline=None)
+def test_all_others_are_processed_once_and_in_order(
+    tmp_path_factory: pytest.TempPathFactory, rows: int, bad: set[int], silent: set[int]
+) -> None:
+    site = Site(rows, tmp_path_factory.mktemp("note"))
+
+    def kill(batch: Batch) -> Exception | None:
+        return named(*bad)(batch) or unnamed(*silent)(batch)
+
+    live_on(site, kill, lives=2 + 7 * len(bad | silent))
+    poison = sorted((bad | silent) & set(range(rows)))
+    assert site.skipped == poison
+    assert site.processed == [at for at in range(rows) if at not in poison]
+    assert [record.sequence for record in site.log] == list(range(1, len(site.log) + 1))
+
+
+def test_a_note_outlives_its_engine(tmp_path: Path) -> None:
+    """Also one that is longer than the one after it."""
+    note = UnderWayNote(tmp_path / "deep" / "note")
+    assert note.read() is None
+    note.open()
+    long = UnderWay(log="id", after=7, records=1, inputs=(Range("t" * 200, 1, 2),))
+    note.write(long)
+    assert UnderWayNote(tmp_path / "deep" / "note").read() == long
+    short = UnderWay(log="id", after=8, records=0)
+    note.write(short)
+    assert note.read() == short
+    note.clear()
+    assert note.read() is None
+
+
+def test_a_note_that_cannot_be_written_is_none() -> None:
+    note = UnderWayNote(Path(os.devnull) / "note")
+    note.open()
+    note.write(UnderWay(log="id", after=8, records=0))
+    assert note.read() is None
+
+
+def test_a_report_that_comes_late_changes_nothing() -> None:
+    """A supervisor that was killed with its engine counts when it is back."""
+    now = first_death(UnderWay(log="id", after=9, records=5, inputs=(Range(TOPIC, 9, 14),)), "a")
+    late = UnderWay(log="id", after=7, records=5, inputs=(Range(TOPIC, 1, 6),))
+    assert now.with_(late, "b") is now
+    anew = UnderWay(log="another", after=7, records=5, inputs=(Range(TOPIC, 1, 6),))
+    assert now.with_(anew, "b").count == 1, "topics that were made anew begin anew"
+    assert now.outranks(None)
+    assert not now.outranks(now)
