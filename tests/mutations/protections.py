@@ -74,7 +74,7 @@ MUTATIONS = (
         "I3",
         "a follower uses its own clock",
         "engine/espha/engine/follower.py",
-        "self._at.batch(record.sequence, record.clock, inputs)",
+        "self._at.batch(record.sequence, record.clock, inputs, record.skipped)",
         "self._at.batch(record.sequence, __import__('time').time_ns() // 1_000_000, inputs)",
         f"{_INVARIANTS}::test_i3_state_is_a_function_of_the_log",
         "Diverged",
