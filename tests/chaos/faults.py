@@ -1,7 +1,6 @@
 """The faults: how each strikes a deployment, and how its cause goes away again."""
 
 import contextlib
-import http.client
 import json
 import os
 import signal
@@ -11,26 +10,11 @@ from dataclasses import dataclass
 from random import Random
 
 from chaos.site import Pod
+from chaos.stroke import Mend, Stroke, lasting
 from chaos.trial import Trial
+from chaos.wires import node, slow, switchover_without_zookeeper
 from support.replicas import LIMIT_S, restarted
 from support.servers import Server, wait_until
-
-Mend = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Stroke:
-    """A fault that has just struck.
-
-    Attributes:
-        target: whom.
-        mend: takes the cause away; returns when that is done, not when all is well again.
-        detail: what chance has chosen, for example for how long.
-    """
-
-    target: str
-    mend: Mend
-    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,8 +151,7 @@ def switchover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     asked = chance.choice([None, *(each.name for each in standbys)])
 
     def strike() -> Stroke:
-        code = _post(pod, "/switchover", json.dumps({"to": asked}))
-        assert code == 202, f"{pod.name} does not hand over: HTTP {code}"
+        trial.ask(pod, "/switchover", json.dumps({"to": asked}))
 
         def mend() -> None:
             wait_until(
@@ -186,7 +169,7 @@ def freeze_engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
     def strike() -> Stroke:
         pod.signal_engine(signal.SIGSTOP)
-        return _for(duration, pod.name, lambda: pod.signal_engine(signal.SIGCONT))
+        return lasting(duration, pod.name, lambda: pod.signal_engine(signal.SIGCONT))
 
     return strike
 
@@ -197,7 +180,7 @@ def freeze_pod(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
     def strike() -> Stroke:
         pod.freeze()
-        return _for(duration, pod.name, pod.thaw)
+        return lasting(duration, pod.name, pod.thaw)
 
     return strike
 
@@ -246,7 +229,7 @@ def cut(*services: str) -> Callable[[Trial, Random], Callable[[], Stroke]]:
             proxy = trial.site.proxy
             assert proxy is not None, "this fault needs the proxy"
             proxy.cut(*cables)
-            return _for(duration, pod.name, lambda: proxy.heal(*cables))
+            return lasting(duration, pod.name, lambda: proxy.heal(*cables))
 
         return strike
 
@@ -260,7 +243,7 @@ def disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     for disk in trial.disks.values():
         disk.fill()
     for other in trial.pods:
-        _post(other, "/snapshot")
+        trial.ask(other, "/snapshot")
     wait_until(
         lambda: any(_failures(other) for other in trial.pods), LIMIT_S, "a snapshot that fails"
     )
@@ -302,15 +285,6 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
-def _post(pod: Pod, path: str, body: str | None = None) -> int:
-    """Ask a supervisor for something; return the HTTP code, 0 when it does not answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", pod.port, timeout=5)
-    with contextlib.suppress(OSError), contextlib.closing(connection):
-        connection.request("POST", path, body)
-        return connection.getresponse().status
-    return 0
-
-
 def _failures(pod: Pod) -> int:
     return int(pod.status().get("snapshot_failures") or 0)
 
@@ -327,20 +301,9 @@ def _servers(trial: Trial, chance: Random, servers: list[Server]) -> Callable[[]
                 server.kill()  # collects it
                 server.start()
 
-        return _for(duration, ", ".join(server.name for server in servers), back)
+        return lasting(duration, ", ".join(server.name for server in servers), back)
 
     return strike
-
-
-def _for(duration: float, target: str, end: Mend) -> Stroke:
-    """Return a stroke that lasts for `duration` seconds."""
-    until = time.monotonic() + duration
-
-    def mend() -> None:
-        time.sleep(max(0.0, until - time.monotonic()))
-        end()
-
-    return Stroke(target, mend, f"{duration:.1f} s")
 
 
 def _kill(pid: int) -> None:
@@ -375,6 +338,11 @@ FAULTS = {
     "disk-full": Fault("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
     "clock": Fault("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
     "cut-both": Fault("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
+    "node": Fault("the active engine's node goes away without a word", node, 1, needs="proxy"),
+    "slow": Fault("all engines' network is slow and loses packets", slow, 1, needs="proxy"),
+    "switchover-zookeeper": Fault(
+        "two ZooKeeper servers killed in a switchover", switchover_without_zookeeper, 1
+    ),
     "operator": Fault("operator killed, half of the time an engine too", None, 1, needs="cluster"),
 }
 """All faults, by the names that the command knows."""

@@ -1,4 +1,7 @@
-"""Cuts in the network: a TCP proxy between each engine and each server, in a process of its own.
+"""Bad networks: a TCP proxy between each engine and each server, in a process of its own.
+
+Slow: bytes come late, and where a packet is lost, all behind it wait until it is sent again, as an
+application sees it over TCP.
 
 A cut is a cable that is pulled: connections stay open and carry nothing, new ones get no answer.
 What was on its way comes late, when the cable is back; nobody is told anything. Toxiproxy does the
@@ -8,6 +11,7 @@ same, as a daemon that would have to be fetched and installed; these lines need 
 import asyncio
 import gc
 import json
+import random
 import subprocess
 import sys
 from collections import defaultdict
@@ -18,6 +22,9 @@ from typing import Any, NamedTuple
 from chaos.here import ENVIRONMENT
 
 _HIGH_WATER = 1 << 20
+_STEP_S = 1e-6
+RESENT_MS = 200.0
+"""How long Linux waits at least before it sends a packet again."""
 
 
 class Route(NamedTuple):
@@ -26,6 +33,27 @@ class Route(NamedTuple):
     name: str
     listen: int
     target: int
+
+
+class Weather(NamedTuple):
+    """How a network treats what is sent.
+
+    Attributes:
+        delay_ms, jitter_ms: each piece is late by the first, and by chance up to the second more.
+        loss: share of the pieces that are lost, and come after `RESENT_MS` more.
+    """
+
+    delay_ms: float = 0.0
+    jitter_ms: float = 0.0
+    loss: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.delay_ms:.0f}+{self.jitter_ms:.0f} ms late, {self.loss:.1%} lost"
+
+    def late_s(self) -> float:
+        """Return by how much (s) the next piece is late."""
+        lost = RESENT_MS if random.random() < self.loss else 0.0
+        return (self.delay_ms + random.uniform(0, self.jitter_ms) + lost) / 1000
 
 
 class Proxy:
@@ -50,14 +78,18 @@ class Proxy:
         """Put these cables back."""
         self._tell("heal", names)
 
+    def slow(self, weather: Weather, *names: str) -> None:
+        """Treat what goes over these cables like that from now on."""
+        self._tell("slow", names, weather)
+
     def stop(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.wait()
 
-    def _tell(self, what: str, names: tuple[str, ...]) -> None:
+    def _tell(self, what: str, names: tuple[str, ...], weather: Weather | None = None) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps([what, *names]) + "\n")
+        self._process.stdin.write(json.dumps([what, weather, *names]) + "\n")
         self._process.stdin.flush()
         self._answer("done")
 
@@ -75,9 +107,13 @@ class Cables:
     cut: set[str] = field(default_factory=set)
     ends: defaultdict[str, set["End"]] = field(default_factory=lambda: defaultdict(set))
     waiting: list[tuple[Route, "End"]] = field(default_factory=list)
+    weather: dict[str, Weather] = field(default_factory=dict)
 
-    def command(self, what: str, names: list[str]) -> None:
-        """Cut or heal."""
+    def command(self, what: str, weather: list[float] | None, names: list[str]) -> None:
+        """Cut, heal or slow."""
+        if weather:
+            self.weather |= dict.fromkeys(names, Weather(*weather))
+            return
         for name in names:
             (self.cut.add if what == "cut" else self.cut.discard)(name)
             for end in list(self.ends[name]):
@@ -93,6 +129,7 @@ class End(asyncio.Protocol):
     def __init__(self, cables: Cables, name: str, route: Route | None = None) -> None:
         self._cables, self._name, self._route = cables, name, route
         self._early = bytearray()
+        self._due = 0.0
         self._full = False
         self.transport: Any = None
         self.other: End | None = None
@@ -135,10 +172,20 @@ class End(asyncio.Protocol):
         (self.transport.resume_reading if flow else self.transport.pause_reading)()
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes on."""
+        """Pass bytes on, now or late; never before those that came before them."""
+        loop = asyncio.get_running_loop()
+        weather = self._cables.weather.get(self._name, Weather())
+        late = weather.late_s() if any(weather) else 0.0
+        if not late and self._due <= loop.time():
+            self._pass(data)
+        else:  # timers of the same moment have no order
+            self._due = max(self._due + _STEP_S, loop.time() + late)
+            loop.call_at(self._due, self._pass, data)
+
+    def _pass(self, data: bytes) -> None:
         if self.other is None or self.other.transport is None:
             self._early += data
-        else:
+        elif not self.other.transport.is_closing():
             self.other.transport.write(data)
 
     def pause_writing(self) -> None:
@@ -155,7 +202,8 @@ class End(asyncio.Protocol):
         """One side closed: the other is closed too."""
         self._cables.ends[self._name].discard(self)
         if self.other is not None and self.other.transport is not None:
-            self.other.transport.close()
+            loop = asyncio.get_running_loop()
+            loop.call_at(max(self._due + _STEP_S, loop.time()), self.other.transport.close)
 
 
 async def serve(routes: list[Route]) -> None:
@@ -170,8 +218,8 @@ async def serve(routes: list[Route]) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     print("ready", flush=True)
     while line := await commands.readline():
-        what, *names = json.loads(line)
-        cables.command(what, names)
+        what, weather, *names = json.loads(line)
+        cables.command(what, weather, names)
         print("done", flush=True)
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from chaos.campaign import Outcome, Plan
 from chaos.faults import FAULTS
-from chaos.summary import Figures, Summary, total
+from chaos.summary import Earlier, Figures, Summary, total
 from chaos.verdict import DAMAGES, Strike, Verdict
 
 VERSION = 3
@@ -147,6 +147,16 @@ def markdown(summary: Summary) -> str:
         f"# Results of the fault campaign\n\n{text}\n"
         f"{trials} trials, {outputs} outputs, {acknowledged} acknowledged commits, made by\n\n"
         + "".join(f"    {command}\n" for command in summary.made_by)
+        + "".join(f"\n{_sentence(each)}\n" for each in summary.earlier)
+    )
+
+
+def _sentence(earlier: Earlier) -> str:
+    return (
+        f"Before, until commit {earlier.until}: {earlier.strikes} strikes, {earlier.rows_out} "
+        f"outputs, {earlier.acknowledged} acknowledged commits; damage {earlier.damage}, false "
+        f"failovers {earlier.false_failovers}. The figures are in the history of "
+        "`docs/chaos/summary.json`."
     )
 
 

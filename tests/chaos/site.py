@@ -29,6 +29,7 @@ from support.servers import (
 )
 
 ENGINES = ("engine-0", "engine-1", "engine-2")
+SERVICES = ("kafka", "zookeeper")
 _SERVERS = 3
 Settings = Mapping[str, str] | None
 LOOK_S = 0.2

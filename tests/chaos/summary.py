@@ -76,6 +76,22 @@ class Soak(BaseModel):
 _Part = TypeVar("_Part", Figures, Trials, Soak)
 
 
+class Earlier(BaseModel):
+    """What campaigns on earlier code came to; their figures are in the history of this file.
+
+    Attributes:
+        until: the last commit of that code.
+        damage: all that was lost, double, out of order or wrong, and commits that were missing.
+    """
+
+    until: str
+    strikes: int
+    rows_out: int
+    acknowledged: int
+    damage: int
+    false_failovers: int
+
+
 class Summary(BaseModel):
     """Trials of any number of campaigns.
 
@@ -87,6 +103,7 @@ class Summary(BaseModel):
     version: Literal[1] = 1
     made_by: list[str] = Field(default_factory=list)
     wrong: list[str] = Field(default_factory=list)
+    earlier: list[Earlier] = Field(default_factory=list)
     trials: list[Trials] = Field(default_factory=list)
     soaks: list[Soak] = Field(default_factory=list)
     figures: list[Figures] = Field(default_factory=list)
@@ -157,7 +174,7 @@ def save(path: Path, summary: Summary) -> None:
     for name in ("made_by", "wrong"):
         texts = Summary(**{name: getattr(summary, name)}).model_dump_json(include={name})
         fields.append(texts[1:-1].replace('","', '",\n"'))
-    for name in ("trials", "soaks", "figures"):
+    for name in ("earlier", "trials", "soaks", "figures"):
         lines = ",\n".join(each.model_dump_json() for each in getattr(summary, name))
         fields.append(f'"{name}":[\n{lines}\n]')
     fresh = path.with_suffix(".new")

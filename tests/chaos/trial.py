@@ -1,9 +1,12 @@
 """One deployment under load, from its start to the verdict; faults strike it in between."""
 
+import contextlib
+import http.client
 import json
 import time
 import uuid
 from collections.abc import Collection
+from http import HTTPStatus
 from pathlib import Path
 from random import Random
 
@@ -137,6 +140,14 @@ class Trial:
         active = self.active()
         others = [pod for pod in self.pods if pod is not active]
         return sorted(others, key=lambda pod: pod.status().get("znode") or "~")
+
+    def ask(self, pod: Pod, path: str, body: str | None = None) -> None:
+        """Ask a supervisor for something over HTTP; it must say that it begins."""
+        connection = http.client.HTTPConnection("127.0.0.1", pod.port, timeout=5)
+        with contextlib.closing(connection):
+            connection.request("POST", path, body)
+            code = connection.getresponse().status
+        assert code == HTTPStatus.ACCEPTED, f"{pod.name}, POST {path}: HTTP {code}"
 
     def epoch(self) -> int:
         """Return the newest epoch that an engine reports."""

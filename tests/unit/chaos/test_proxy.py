@@ -3,11 +3,12 @@
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from chaos.proxy import Proxy, Route
+from chaos.proxy import Proxy, Route, Weather
 from support.servers import free_ports
 
 QUIET_S = 0.3
@@ -63,6 +64,15 @@ def talk(port: int) -> socket.socket:
     return connection
 
 
+def exactly(connection: socket.socket, size: int) -> bytes:
+    heard = bytearray()
+    while len(heard) < size:
+        part = connection.recv(size - len(heard))
+        assert part, f"the connection ended after {len(heard)} of {size} bytes"
+        heard += part
+    return bytes(heard)
+
+
 def hears_nothing(connection: socket.socket) -> bool:
     connection.settimeout(QUIET_S)
     try:
@@ -106,3 +116,29 @@ def test_a_dead_server_is_told(wires: tuple[Proxy, int, int], echo: Echo) -> Non
     with talk(a) as connection, pytest.raises(ConnectionResetError):
         if connection.recv(1) == b"":
             raise ConnectionResetError
+
+
+def test_a_slow_wire_keeps_the_order_and_loses_nothing(wires: tuple[Proxy, int, int]) -> None:
+    proxy, a, b = wires
+    proxy.slow(Weather(delay_ms=5, jitter_ms=20, loss=0.05), "a")
+    sent = b"".join(number.to_bytes(2, "big") for number in range(2000))
+    with talk(a) as slow, talk(b) as quick:
+        began = time.monotonic()
+        quick.sendall(b"one")
+        slow.sendall(b"one")
+        assert quick.recv(3) == b"one"
+        assert slow.recv(3) == b"one"
+        assert time.monotonic() - began > 0.01  # five there, five back
+        for place in range(0, len(sent), 100):
+            slow.sendall(sent[place : place + 100])
+        assert exactly(slow, len(sent)) == sent
+
+
+def test_a_wire_that_was_slow_is_quick_again(wires: tuple[Proxy, int, int]) -> None:
+    proxy, a, _ = wires
+    with talk(a) as connection:
+        proxy.slow(Weather(delay_ms=50), "a")
+        connection.sendall(b"one")
+        proxy.slow(Weather(), "a")
+        connection.sendall(b"two")
+        assert exactly(connection, 6) == b"onetwo"

@@ -1,0 +1,33 @@
+"""What a fault does when it strikes."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Mend = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """A fault that has just struck.
+
+    Attributes:
+        target: whom.
+        mend: takes the cause away; returns when that is done, not when all is well again.
+        detail: what chance has chosen, for example for how long.
+    """
+
+    target: str
+    mend: Mend
+    detail: str = ""
+
+
+def lasting(duration: float, target: str, end: Mend, detail: str = "") -> Stroke:
+    """Return a stroke that lasts for `duration` seconds, and is taken away by `end`."""
+    until = time.monotonic() + duration
+
+    def mend() -> None:
+        time.sleep(max(0.0, until - time.monotonic()))
+        end()
+
+    return Stroke(target, mend, f"{duration:.1f} s{detail}")

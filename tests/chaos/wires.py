@@ -1,0 +1,83 @@
+"""Faults of the network and of what hangs on it: nodes that go away, wires that are slow."""
+
+import signal
+import time
+from collections.abc import Callable
+from random import Random
+
+from chaos.proxy import Proxy, Weather
+from chaos.site import SERVICES
+from chaos.stroke import Stroke, lasting
+from chaos.trial import Trial
+from support.replicas import LIMIT_S
+from support.servers import wait_until
+
+
+def node(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Take the active engine's node away without a word, and give it back started anew.
+
+    Nobody hears from it and its connections stay open, until it starts again: then its peers are
+    told that it knows nothing of them.
+    """
+    pod, cables = trial.active(), _cables(trial.active().name)
+    others = [each for each in trial.pods if each is not pod]
+
+    def strike() -> Stroke:
+        _proxy(trial).cut(*cables)
+        pod.freeze()
+
+        def mend() -> None:
+            wait_until(lambda: any(each.is_in("active") for each in others), LIMIT_S, "a successor")
+            pod.stop()
+            _proxy(trial).heal(*cables)
+            pod.start()
+
+        return Stroke(pod.name, mend)
+
+    return strike
+
+
+def slow(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Let all engines' packets be late, and some be lost and sent again, for 5 to 20 s."""
+    weather = Weather(chance.uniform(1, 20), chance.uniform(0, 20), chance.uniform(0, 0.02))
+    cables = [cable for pod in trial.pods for cable in _cables(pod.name)]
+    duration = chance.uniform(5, 20)
+
+    def strike() -> Stroke:
+        _proxy(trial).slow(weather, *cables)
+        return lasting(
+            duration, "all", lambda: _proxy(trial).slow(Weather(), *cables), f", {weather}"
+        )
+
+    return strike
+
+
+def switchover_without_zookeeper(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Ask the active engine to hand over, and kill two ZooKeeper servers 0 to 100 ms later."""
+    pod = trial.active()
+    servers = chance.sample(trial.site.zookeeper.servers, 2)
+    pause, duration = chance.uniform(0, 0.1), chance.uniform(1, 10)
+
+    def strike() -> Stroke:
+        trial.ask(pod, "/switchover", "{}")
+        time.sleep(pause)
+        for server in servers:
+            server.signal(signal.SIGKILL)
+
+        def back() -> None:
+            for server in servers:
+                server.kill()  # collects it
+                server.start()
+
+        return lasting(duration, pod.name, back, f", {pause * 1000:.0f} ms apart")
+
+    return strike
+
+
+def _cables(engine: str) -> list[str]:
+    return [f"{engine}/{service}" for service in SERVICES]
+
+
+def _proxy(trial: Trial) -> Proxy:
+    assert trial.site.proxy is not None, "this fault needs the proxy"
+    return trial.site.proxy
