@@ -28,6 +28,8 @@ from tools.offline_cluster import clients
 DOCS = ROOT / "docs" / "chaos"
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _USUAL = "engine,supervisor,pod"
+_OWN_DEPLOYMENT = ("cluster", "plain")
+"""Needs of faults that no other fault goes with."""
 _CONSOLE = Console(soft_wrap=True) if sys.stdout.isatty() else Console(width=160, soft_wrap=True)
 
 
@@ -44,6 +46,9 @@ def main(
     leg: Annotated[int, typer.Option(min=1, help="Faults on one deployment")] = 50,
     soak: Annotated[
         float, typer.Option(help="Minutes of load before the faults; by default then none follow")
+    ] = 0,
+    minutes: Annotated[
+        float, typer.Option(help="Begin no new leg after so long; 0: as long as it takes")
     ] = 0,
     warm_up: Annotated[float, typer.Option(help="Seconds of load before the first fault")] = 120,
     output: Annotated[Path, typer.Option(help="The JSON report, with every strike")] = ROOT
@@ -67,8 +72,10 @@ def main(
     model = _model(model)
     if _in_cluster(names):
         rate, model = cluster.ROWS_PER_SECOND, cluster.MODEL
+    elif "plain" in {FAULTS[name].needs for name in names}:
+        model = "plain"
     had = shown.counts() if fill else {}
-    plan = Plan(names, count, rate, model, _seed(seed), leg, soak, warm_up, had)
+    plan = Plan(names, count, rate, model, _seed(seed), leg, soak, warm_up, had, minutes)
     for outcome in _outcomes(plan) if not show else ():
         runs.append(report.run_of(plan, _source(), outcome))
         report.save(output, runs)
@@ -107,7 +114,7 @@ def faults_of(text: str | None, soak: float) -> tuple[str, ...]:
     if text is None:
         return () if soak else tuple(_USUAL.split(","))
     if text == "all":
-        here = {name: fault for name, fault in FAULTS.items() if fault.needs != "cluster"}
+        here = {name: each for name, each in FAULTS.items() if each.needs not in _OWN_DEPLOYMENT}
         return tuple(name for name, fault in here.items() if not _lacks(fault.needs))
     names = tuple(text.split(","))
     unknown = [name for name in names if name not in FAULTS]
@@ -116,10 +123,10 @@ def faults_of(text: str | None, soak: float) -> tuple[str, ...]:
     lacking = [lack for name in names if (lack := _lacks(FAULTS[name].needs))]
     if lacking:
         raise typer.BadParameter(lacking[0])
-    if len({FAULTS[name].needs == "cluster" for name in names}) > 1:
-        raise typer.BadParameter(
-            "faults in a cluster have a deployment of their own; name them alone"
-        )
+    for need in _OWN_DEPLOYMENT:
+        if len({FAULTS[name].needs == need for name in names}) > 1:
+            alone = ", ".join(name for name in names if FAULTS[name].needs == need)
+            raise typer.BadParameter(f"{alone} has a deployment of its own; name it alone")
     return names
 
 

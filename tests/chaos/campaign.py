@@ -27,6 +27,7 @@ class Plan:
         warm_up_s: how long the load runs before the first fault: servers' JVMs compile then; with
             0 they compile simply, and soon.
         had: how often each has struck before; so much less often it strikes now.
+        minutes: no leg begins after so long; 0: all of them do.
     """
 
     faults: tuple[str, ...]
@@ -38,6 +39,7 @@ class Plan:
     soak_minutes: float = 0.0
     warm_up_s: float = 0.0
     had: Mapping[str, int] = field(default_factory=dict)
+    minutes: float = 0.0
 
     @property
     def needs(self) -> set[str]:
@@ -70,11 +72,27 @@ class Outcome:
 
 
 def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
-    """Run all legs; each yields what came of it, also one that broke down."""
-    with running(folder, "proxy" in plan.needs, lasting=plan.warm_up_s > 0) as site:
-        say(f"servers are up in {folder}; seed {plan.seed}")
-        for number, names in enumerate(plan.legs()):
-            yield _leg(plan, site, number, names, say)
+    """Run all legs; each yields what came of it, also one that broke down.
+
+    Behind one that broke down the servers are new: nobody knows what it has left of the old ones.
+    """
+    until = time.monotonic() + plan.minutes * 60 if plan.minutes else float("inf")
+    legs, site_number = enumerate(plan.legs()), 0
+    whole = False
+    while not whole:
+        own, site_number = folder / f"site-{site_number}", site_number + 1
+        own.mkdir()
+        with running(own, "proxy" in plan.needs, lasting=plan.warm_up_s > 0) as site:
+            say(f"servers are up in {own}; seed {plan.seed}")
+            whole = True
+            for number, names in legs:
+                if time.monotonic() > until:
+                    return
+                outcome = _leg(plan, site, number, names, say)
+                yield outcome
+                if outcome.error:
+                    whole = False
+                    break
 
 
 def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Outcome:
@@ -87,7 +105,8 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
         with _errors(trial, outcome, say):
             trial.start()
             say(f"{trial.id}: three engines in sync, {plan.rate:g} rows a second")
-            if number == 0 and plan.warm_up_s:
+            if plan.warm_up_s and not site.warm:
+                site.warm = True
                 time.sleep(plan.warm_up_s)
                 trial.wait_in_sync(0.0)
             epoch = trial.epoch()

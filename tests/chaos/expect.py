@@ -32,6 +32,18 @@ def expect_two(
     return outputs
 
 
+def expect_plain(
+    order: Sequence[Mapping[str, Any]], inputs: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Compute the outputs: each row, as often as the order log takes it."""
+    return [
+        f"I,N, {text.removeprefix('I,N,')}"
+        for record in order
+        for topic, start, end in record["inputs"]
+        for text in inputs[topic][start:end]
+    ]
+
+
 def expect_join(
     order: Sequence[Mapping[str, Any]], inputs: Mapping[str, Sequence[str]]
 ) -> list[str]:

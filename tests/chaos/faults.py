@@ -12,7 +12,7 @@ from random import Random
 from chaos.site import Pod
 from chaos.stroke import Mend, Stroke, lasting
 from chaos.trial import Trial
-from chaos.wires import node, slow, switchover_without_zookeeper
+from chaos.wires import node, rename, slow, switchover_without_zookeeper
 from support.replicas import LIMIT_S, restarted
 from support.servers import Server, wait_until
 
@@ -26,7 +26,7 @@ class Fault:
         prepare: finds the victims before the moment comes, so that nothing stands between the
             moment and the stroke; returns what strikes. None: `chaos.cluster` strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        needs: `proxy`, `disk`, `clock` or `cluster`: what a trial must have for it.
+        needs: `proxy`, `disk`, `clock`, `cluster` or `plain`: what a trial must have for it.
         moments: whether it also strikes in the middle of transactions.
     """
 
@@ -343,6 +343,7 @@ FAULTS = {
     "switchover-zookeeper": Fault(
         "two ZooKeeper servers killed in a switchover", switchover_without_zookeeper, 1
     ),
+    "rename": Fault("active pod killed, its successors' project renamed", rename, 1, needs="plain"),
     "operator": Fault("operator killed, half of the time an engine too", None, 1, needs="cluster"),
 }
 """All faults, by the names that the command knows."""

@@ -1,10 +1,11 @@
 """The models that the campaign runs, and the rows that it feeds them."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.expect import expect_join, expect_two
+from chaos.expect import expect_join, expect_plain, expect_two
 from chaos.here import ROOT
 
 
@@ -19,6 +20,8 @@ class Model:
         stamp: from an output's text back to that wall clock.
         sums: what `espha verify --sum-window` is told, for models that it can recompute.
         expect: from order log and inputs to the texts that must come out, for other models.
+        own_topics: it names its topics itself, so that it may be renamed; `TOPICS` stands there for
+            the first part of their names.
     """
 
     path: Path
@@ -27,6 +30,22 @@ class Model:
     stamp: Callable[[str], int]
     sums: tuple[str, ...] = ()
     expect: Callable[..., list[str]] | None = None
+    own_topics: bool = False
+
+    def write(self, folder: Path, topics: str, name: str = "") -> Path:
+        """Write the model for a trial whose topics begin with `topics`; return the file.
+
+        Args:
+            folder: where to.
+            topics: first part of the names of all topics.
+            name: what the project is called there; empty: as always.
+        """
+        text = self.path.read_text(encoding="utf-8").replace("TOPICS", topics)
+        if name:
+            text = re.sub(r'(<project name=")[^"]*', rf"\g<1>{name}", text, count=1)
+        path = folder / f"{name or 'model'}.xml"
+        path.write_text(text, encoding="utf-8")
+        return path
 
 
 def _order_or_price(number: int, ms: int) -> str:
@@ -49,6 +68,14 @@ MODELS = {
         lambda number, ms: f"I,N,{number},{number % 97},{ms}",
         lambda text: int(text.split(",")[4]),
         expect=expect_two,
+    ),
+    "plain": Model(
+        Path(__file__).parent / "models" / "plain.xml",
+        ("cq/rows",),
+        lambda number, ms: f"I,N,{number},{number % 97},{ms}",
+        lambda text: int(text.split(",")[4]),
+        expect=expect_plain,
+        own_topics=True,
     ),
     "join": Model(
         Path(__file__).parent / "models" / "join.xml",

@@ -111,6 +111,8 @@ class Site:
         self, folder: Path, proxied: bool, java: Sequence[str], settings: Settings = None
     ) -> None:
         self.folder = folder
+        self.warm = False
+        """Whether the servers' JVMs have compiled what they need."""
         self.zookeeper = ZooKeeper(folder, replicas=_SERVERS, java=java)
         self.kafka = RoutedKafka(folder, proxied, java, settings)
         self.proxy: Proxy | None = None

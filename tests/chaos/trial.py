@@ -56,12 +56,13 @@ class Trial:
         self.folder = folder
         self.id = f"c{uuid.uuid4().hex[:8]}"
         self.root = f"/ESP/chaos/{self.id}/engines"
-        self.project: Project = read_project(model.path.read_text(encoding="utf-8"))
-        self.plan = topic_plan(self.project, self.id)
+        path = model.write(folder, self.id) if model.own_topics else model.path
+        self.project: Project = read_project(path.read_text(encoding="utf-8"))
+        self.plan = topic_plan(self.project, "" if model.own_topics else self.id)
         self.transactional_id = transactional_id(self.id, self.project.name)
         site.kafka.make_topics(*self.plan.all())
         self.pods = [
-            Pod(engine, folder, ["--", "engine"], self._tell(engine)) for engine in ENGINES
+            Pod(engine, folder, ["--", "engine"], self._tell(engine, path)) for engine in ENGINES
         ]
         self.model_name = name
         self._load: Load | None = None
@@ -72,13 +73,13 @@ class Trial:
         self.diverged: list[str] = []
         """Engines that found other outputs than the order log has, at any time."""
 
-    def _tell(self, engine: str) -> dict[str, str]:
+    def _tell(self, engine: str, model: Path) -> dict[str, str]:
         return {
             **self.site.addresses(engine),
             "PYTHONPATH": ENVIRONMENT["PYTHONPATH"],
             "ESPHA_ROOT": self.root,
-            "ESPHA_MODEL": str(self.model.path),
-            "ESPHA_PREFIX": self.id,
+            "ESPHA_MODEL": str(model),
+            "ESPHA_PREFIX": "" if self.model.own_topics else self.id,
             "ESPHA_DEPLOYMENT": f"chaos/{self.id}",
             "ESPHA_JARS": str(JAR_CACHE / "engine"),
             "ESPHA_SNAPSHOTS": str(self.folder / engine),

@@ -54,6 +54,11 @@ def _restarts(replica: Replica) -> int:
     return int(replica.status().get("restarts") or 0)
 
 
+def in_sync(replica: Replica) -> bool:
+    """Tell whether the replica says that it is in sync."""
+    return bool(replica.status().get("in_sync"))
+
+
 def active_of(replicas: list[Replica]) -> list[Replica]:
     """Return the replicas that say they are active."""
     return [replica for replica in replicas if replica.is_in("active")]

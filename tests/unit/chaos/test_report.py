@@ -170,6 +170,6 @@ def test_what_verify_found_in_a_cluster_is_damage() -> None:
 
 
 def test_faults_in_a_cluster_are_named_alone() -> None:
-    with pytest.raises(typer.BadParameter, match="name them alone"):
+    with pytest.raises(typer.BadParameter, match="operator has a deployment of its own"):
         faults_of("operator,engine", soak=0)
     assert "operator" not in faults_of("all", soak=0)
