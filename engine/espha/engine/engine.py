@@ -65,8 +65,12 @@ class Engine:
         acknowledge: Callable[[OrderRecord], None] = lambda record: None,
         clock: LogClock | None = None,
         quarantine: Quarantine = BLIND,
+        forgives: bool = False,
     ) -> None:
-        """Go on behind `start`, whose state the job holds already; None: from the beginning."""
+        """Go on behind `start`, whose state the job holds already; None: from the beginning.
+
+        `forgives`: what it makes of the order records that there are counts, whatever they say.
+        """
         self._model = model_digest(project)
         self._label = f"{project.name}@{self._model[:4]}"
         self._plan = plan
@@ -86,6 +90,7 @@ class Engine:
             runtime=RUNTIME,
             moved=lambda: self._report(self._state),
         )
+        self._follower.forgives = forgives
         self._leader = Leader(
             job,
             inputs,
@@ -111,6 +116,7 @@ class Engine:
         end = self._log.end()
         self._follower.expect_whole(end)
         self._follower.read_to(end)
+        self._follower.forgives = False
         self._report(EngineState.STANDBY)
         while True:
             while self._control.role is Role.STANDBY:

@@ -3,26 +3,37 @@
 from collections.abc import Callable
 from typing import Protocol
 
+import structlog
+
 from espha.engine.digests import inputs_digest
 from espha.engine.inputs import Inputs
 from espha.engine.position import Position
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
+from espha.kernel import SEMANTICS
 from espha.pipeline.job import Batch, Input, Result
 from espha.protocol.order import OrderRecord
 from espha.protocol.sizes import REPLAY_BYTES
 
 _REPLAY_RECORDS = 500
 _REPLAY_INPUTS = 20_000
+_LOG = structlog.get_logger()
 
 
 class Diverged(Exception):  # noqa: N818 - it names a state
     """This engine made something else of an order record than the active one did."""
 
-    def __init__(self, sequence: int, base: int, text: str) -> None:
-        """Name the order record, and the one after which the snapshot was that led here (or 0)."""
+    def __init__(self, sequence: int, base: int, text: str, *, hopeless: bool = False) -> None:
+        """Say where.
+
+        Args:
+            sequence: the order record.
+            base: the one after which the snapshot was that led here, or 0.
+            text: what differs.
+            hopeless: it would come to the same end again.
+        """
         super().__init__(text)
-        self.sequence, self.base = sequence, base
+        self.sequence, self.base, self.hopeless = sequence, base, hopeless
 
 
 class Job(Protocol):
@@ -63,6 +74,9 @@ class Follower:
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
         self._model, self._runtime, self._moved = model, runtime, moved
         self._base = at.sequence
+        self.forgives = False
+        """Whether what this engine makes of a record counts, though it is not what the log says."""
+        self._semantics = SEMANTICS
         self.replayed = 0
         """Order records processed in this life."""
 
@@ -96,6 +110,7 @@ class Follower:
                 pending, count, size = [], 0, 0
                 self._pass_foreign(record)
                 continue
+            self._look_at_semantics(record)
             inputs = self._inputs_of(record)
             length = sum(len(entry.value) for entry in inputs)
             if count + len(inputs) > _REPLAY_INPUTS or size + length > REPLAY_BYTES:
@@ -117,14 +132,33 @@ class Follower:
             places = ", ".join(
                 f"{topic} {start} to {end - 1}" for topic, start, end in record.inputs
             )
-            raise Diverged(
-                record.sequence,
-                self._base,
-                f"order record {record.sequence}: its input ({places}) has {len(inputs)} records "
-                f"with digest {digest[:12]} here; {record.records} with "
-                f"{record.inputs_digest[:12]} were read by {record.engine}",
+            self._differs(
+                record,
+                f"its input ({places}) has {len(inputs)} records with digest {digest[:12]} here; "
+                f"{record.records} with {record.inputs_digest[:12]} were read by {record.engine}",
             )
         return inputs
+
+    def _differs(self, record: OrderRecord, what: str) -> None:
+        """End this engine, unless nobody is left who could know better."""
+        text = f"order record {record.sequence}: {what}"
+        if self.forgives:
+            _LOG.error("it is left at that", difference=text)
+            return
+        raise Diverged(record.sequence, self._base, text, hopeless=_is_foreign(record))
+
+    def _look_at_semantics(self, record: OrderRecord) -> None:
+        """Say, once, that the active engine's espha may compute other things than this one's."""
+        theirs = record.semantics or SEMANTICS
+        if theirs != self._semantics:
+            self._semantics = theirs
+            _LOG.warning(
+                "order records are of another version of what models mean",
+                sequence=record.sequence,
+                semantics=theirs,
+                here=SEMANTICS,
+                runtime=record.runtime,
+            )
 
     def _check_sequence(self, record: OrderRecord) -> None:
         topic, wanted = self._log.topic, self._at.sequence + 1
@@ -151,13 +185,20 @@ class Follower:
         results = self._job.run([batch for _, batch in pending])
         for (record, batch), result in zip(pending, results, strict=True):
             if result.digest() != record.digest:
-                raise Diverged(
-                    record.sequence,
-                    self._base,
-                    f"order record {record.sequence}: {len(result.outputs)} outputs with digest "
-                    f"{result.digest()[:12]} here, {record.outputs} with {record.digest[:12]} from "
-                    f"{record.engine} ({record.runtime}; here {self._runtime})",
+                meaning = ""
+                if _is_foreign(record):
+                    meaning = f"; semantics {record.semantics} there, {SEMANTICS} here"
+                self._differs(
+                    record,
+                    f"{len(result.outputs)} outputs with digest {result.digest()[:12]} here, "
+                    f"{record.outputs} with {record.digest[:12]} from {record.engine} "
+                    f"({record.runtime}; here {self._runtime}{meaning})",
                 )
             self._at.count(batch, result)
         self.replayed += len(pending)
         self._moved()
+
+
+def _is_foreign(record: OrderRecord) -> bool:
+    """Tell whether a record was made by an espha that may compute other things."""
+    return record.semantics not in (None, SEMANTICS)

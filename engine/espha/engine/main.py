@@ -26,6 +26,7 @@ from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
 from espha.protocol.states import EndReason, EngineState
 from espha.records.catalyst import CodecError
+from espha.recovery.healing import NoStateError, sides, statuses
 from espha.recovery.restore import Recovery, requirements
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import Snapshot
@@ -49,9 +50,13 @@ def run_engine(settings: Settings) -> NoReturn:
     except (DeploymentError, CodecError) as error:
         _give_up(control, EndReason.MODEL, str(error))
     except Diverged as error:
-        recovery.divergences.diverged(error.sequence, error.base, str(error))
+        others = statuses(recovery.peers(), settings.name)
+        text = f"{error}{sides(others, error.sequence)}"
+        recovery.divergences.diverged(error.sequence, error.base, text, hopeless=error.hopeless)
         control.divergence = recovery.divergences.facts()
-        _give_up(control, EndReason.DIVERGED, str(error))
+        _give_up(control, EndReason.DIVERGED, text)
+    except NoStateError as error:
+        _give_up(control, EndReason.DIVERGED, f"{recovery.divergences.last.message}. {error}")
     except LogError as error:
         _give_up(control, EndReason.TOPIC, f"{error}{recovery.passed_over()}")
     except BrokenRecordError as error:
@@ -99,6 +104,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         topic_ids=dict(wanted.topics),
         start=meta,
         acknowledge=acknowledgements(settings.ack_log),
+        forgives=recovery.forgives,
         clock=LogClock(lambda: broker_time(settings.bootstrap, plan.scratch)),
         quarantine=_quarantine(settings, control, wanted.topics[plan.order_log]),
     )

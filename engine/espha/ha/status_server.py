@@ -1,8 +1,8 @@
 """A supervisor's HTTP side: `/healthz`, `/readyz`, `/status` (JSON), `/metrics` (Prometheus).
 
 An engine's supervisor also sends its newest snapshot to other engines (`GET /snapshot/latest`, with
-`?before=N` the newest one of a lower sequence number), and has one made (`POST /snapshot`, from the
-pod itself only). `POST /switchover` makes an active engine hand over: from the pod itself, or with
+`?before=N` the newest one of a lower sequence number), and has one made (`POST /snapshot`).
+`POST /switchover` makes an active engine hand over. Both are for the pod itself, and for who shows
 the deployment's token.
 """
 
@@ -129,8 +129,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(self._switch_over())
         elif self.path != "/snapshot":
             self._send(404, _TEXT, b"try /snapshot or /switchover\n")
-        elif not self._is_local():
-            self._send(403, _TEXT, b"from inside the pod only\n")
+        elif not self._is_local() and not self._has_token():
+            self._send(403, _TEXT, b"from inside the pod, or with the deployment's token only\n")
         elif self.server.store is None:
             self._send(409, _TEXT, b"this engine has no volume for snapshots\n")
         elif self.server.ask_snapshot():

@@ -92,7 +92,7 @@ class EndReason(Explained):
     )
     DIVERGED = (
         "diverged",
-        "The outputs differ from the digest in an order record; the state is rebuilt.",
+        "Input, outputs or state are not those of an order record; the state is rebuilt.",
         EngineState.DIVERGED,
         ExitCode.FAILED,
     )

@@ -74,6 +74,8 @@ class SnapshotCandidates:
     requirements: Requirements
     before: int | None = None
     """Only those of lower sequence."""
+    at_least: int = 0
+    """Only those of this sequence or a higher one."""
     refusals: list[str] = field(default_factory=list)
 
     def best_first(self) -> Iterator[Snapshot]:
@@ -98,7 +100,7 @@ class SnapshotCandidates:
         store = self.store
         if store is None:
             return
-        for path in store.files(self.before):
+        for path in store.files(self.before, self.at_least):
             snapshot = self._read(store, path)
             if snapshot:
                 yield snapshot
@@ -138,10 +140,15 @@ class SnapshotCandidates:
         except SnapshotError as error:
             self.refuse(f"that of {address}", str(error))
             return None
-        reason = self.requirements.refuse(header) if header else ""
+        reason = self._refuse(header) if header else ""
         if reason:
             self.refuse(f"that of {address}", reason)
         return None if reason else header
+
+    def _refuse(self, header: Header) -> str:
+        if header.sequence < self.at_least:
+            return f"it stands for order record {header.sequence}, not for {self.at_least}"
+        return self.requirements.refuse(header)
 
     def _taken(self, offering: Sequence[str]) -> Iterator[Snapshot]:
         for address in offering:
@@ -155,7 +162,7 @@ class SnapshotCandidates:
         except SnapshotError as error:
             self.refuse(f"that of {address}", str(error))
             return None
-        reason = self.requirements.refuse(snapshot.header) if snapshot else "it is gone"
+        reason = self._refuse(snapshot.header) if snapshot else "it is gone"
         if snapshot is None or reason:
             self.refuse(f"that of {address}", reason)
             return None

@@ -1,9 +1,10 @@
-"""What an engine remembers of having computed other outputs than the active one.
+"""What an engine remembers of having made something else of an order record than the active one.
 
 It must not build again on the state that went wrong, and people must see that it happened, also
 after restarts: so it is kept beside the snapshots, as `diverged.json`.
 """
 
+import time
 from pathlib import Path
 
 import structlog
@@ -14,6 +15,10 @@ from espha.protocol.status import DivergenceFacts
 from espha.recovery.store import SnapshotStore
 
 _NAME = "diverged.json"
+_AGAIN = 2
+_ALONE = 4
+_RECENT_S = 600.0
+_LONGEST_PAUSE_S = 60.0
 _LOG = structlog.get_logger()
 
 
@@ -25,7 +30,31 @@ class Divergence(BaseModel):
     total: int = 0
     message: str = ""
     before: int | None = None
-    """Only snapshots of lower sequence may be built on; None: it is over."""
+    """Only snapshots of lower sequence may be built on; None: all."""
+    at: int | None = None
+    """The order record that it made something else of; None: it is over."""
+    times: int = 0
+    """How often in a row it has come to that record."""
+    recent: tuple[float, ...] = ()
+    """Seconds since 1970 of the divergences of the last ten minutes."""
+
+    @property
+    def behind(self) -> int | None:
+        """Only snapshots of this sequence or a higher one may be built on; None: all.
+
+        The record has been computed twice, with the same end: only who has gone behind it knows.
+        """
+        return self.at if self.times >= _AGAIN else None
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before others are asked for their state, which costs them something."""
+        return min(_LONGEST_PAUSE_S, 5.0 * 2.0 ** (len(self.recent) - 3)) if self.recent[2:] else 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """It has also waited for others' state in vain, and may have to help itself."""
+        return self.times >= _ALONE
 
 
 class DivergenceLog:
@@ -35,31 +64,51 @@ class DivergenceLog:
         self._store = store
         self.last = self._read()
 
-    def diverged(self, sequence: int, base: int, message: str) -> None:
+    def diverged(self, sequence: int, base: int, message: str, *, hopeless: bool = False) -> None:
         """Note a divergence.
 
-        The first time the engine goes back before the order record that differs, without its own
-        snapshots since `base`; when it then differs again, before what it had built on, and so
-        on, at last to the beginning of the order log.
+        The first time the engine goes back before the order record, without its own snapshots since
+        `base`. At the same record once more it takes a state from behind it. At another one it goes
+        back before what it had built on.
 
         Args:
-            sequence: the order record whose outputs differ.
+            sequence: the order record.
             base: sequence of the snapshot that the state was built on; 0: the whole log.
             message: what differs, for people.
+            hopeless: it would come to the same end again: it takes a state from behind it at once.
         """
-        before = sequence if self.last.before is None else base
+        last = self.last
+        times = last.times + 1 if last.at == sequence else 1
+        times = max(times, _AGAIN) if hopeless else times
+        before = None
+        if times < _AGAIN:
+            before = sequence if last.at is None else min(base, sequence)
         if self._store:
             older = self._store.files(before=base)
             for file in self._store.files():
                 if file not in older:
                     self._store.set_aside(file)
-        self._keep(Divergence(total=self.last.total + 1, message=message, before=before))
-        _LOG.error("diverged; the state is rebuilt", before=before, total=self.last.total)
+        now = time.time()
+        self._keep(
+            Divergence(
+                total=last.total + 1,
+                message=message,
+                before=before,
+                at=sequence,
+                times=times,
+                recent=(*(one for one in last.recent if now - _RECENT_S < one <= now), now),
+            )
+        )
+        _LOG.error("diverged; the state is rebuilt", **self.last.model_dump(exclude={"message"}))
+
+    def waited(self) -> None:
+        """Note that nobody had a state from behind the record in this life."""
+        self._keep(self.last.model_copy(update={"times": self.last.times + 1}))
 
     def settle(self) -> None:
         """Note that the engine has been in sync since: its newer snapshots are good."""
-        if self.last.before is not None:
-            self._keep(self.last.model_copy(update={"before": None}))
+        if self.last.at is not None or self.last.before is not None:
+            self._keep(self.last.model_copy(update={"before": None, "at": None, "times": 0}))
 
     def facts(self) -> DivergenceFacts:
         """Return what the status shows."""

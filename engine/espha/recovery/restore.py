@@ -1,5 +1,6 @@
 """What an engine brings along from earlier lives: snapshots, and whether it has diverged."""
 
+import time
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +13,7 @@ from espha.protocol.http import addresses
 from espha.protocol.settings import Settings
 from espha.recovery.candidates import Requirements, SnapshotCandidates
 from espha.recovery.divergence import DivergenceLog
+from espha.recovery.healing import NoStateError, have_snapshot_written
 from espha.recovery.plain import NotPlainError
 from espha.recovery.store import Snapshot, SnapshotStore
 
@@ -44,16 +46,62 @@ class Recovery:
     """An engine's snapshots and its log of divergences, on the volume that it has, or none."""
 
     def __init__(self, settings: Settings) -> None:
-        self._peers = settings.peers
+        self._settings = settings
         self.store = _open(settings.snapshots, settings.snapshots_retained)
         self.divergences = DivergenceLog(self.store)
         self._refusals: list[str] = []
+        self.forgives = False
+        """What the engine makes of the order records that there are counts, though it is not what
+        they say: nobody else has, or will have, a state from behind them."""
 
     def restore(self, job: Restorable, wanted: Requirements) -> Snapshot | None:
-        """Give the job the best state there is; None: it begins with the order log's beginning."""
-        before = self.divergences.last.before
-        peers = addresses(self._peers)
-        candidates = SnapshotCandidates(self.store, peers, wanted, before, self._refusals)
+        """Give the job the best state there is; None: it begins with the order log's beginning.
+
+        Raises:
+            NoStateError: it takes a state from behind an order record, and nobody has one.
+        """
+        behind = self.divergences.last.behind
+        if behind is not None:
+            self._ask_for(behind)
+        at_least = 0 if behind is None or self.forgives else behind
+        before = behind if self.forgives else self.divergences.last.before
+        begun = self._best(job, wanted, before, at_least)
+        if begun is None and at_least:
+            self.divergences.waited()
+            raise NoStateError(
+                f"no snapshot from behind order record {at_least} fits{self.passed_over()}", False
+            )
+        return begun
+
+    def peers(self) -> list[str]:
+        """Return the addresses of all replicas' supervisors."""
+        return addresses(self._settings.peers)
+
+    def _ask_for(self, behind: int) -> None:
+        """Have a snapshot written by who has gone behind an order record; or learn to forgive."""
+        last = self.divergences.last
+        time.sleep(last.pause_s)
+        settings = self._settings
+        try:
+            have_snapshot_written(self.peers, settings.name, settings.token, behind)
+        except NoStateError as error:
+            self.divergences.waited()
+            if not last.is_stuck or not (error.stranded or not settings.peers):
+                raise
+            self.forgives = True
+            _LOG.error(
+                "nobody can recompute the order log: what it says stands, and the state is what "
+                "this engine makes of it",
+                behind=behind,
+                diverged=last.message,
+            )
+
+    def _best(
+        self, job: Restorable, wanted: Requirements, before: int | None, at_least: int
+    ) -> Snapshot | None:
+        candidates = SnapshotCandidates(
+            self.store, self.peers(), wanted, before, at_least, self._refusals
+        )
         for snapshot in candidates.best_first():
             header = snapshot.header
             try:

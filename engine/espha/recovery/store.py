@@ -182,14 +182,20 @@ class SnapshotStore:
         """Return the file of the snapshot of a sequence, there or not."""
         return self.folder / f"{_PREFIX}{sequence:020d}{_SUFFIX}"
 
-    def files(self, before: int | None = None) -> list[Path]:
-        """Return the snapshots' files, newest first; `before`: only those of lower sequence."""
+    def files(self, before: int | None = None, at_least: int = 0) -> list[Path]:
+        """Return the snapshots' files, newest first.
+
+        Args:
+            before: only those of lower sequence.
+            at_least: only those of this sequence or a higher one.
+        """
         found = {
             int(path.name[len(_PREFIX) : -len(_SUFFIX)]): path
             for path in self.folder.glob(f"{_PREFIX}*{_SUFFIX}")
             if path.name[len(_PREFIX) : -len(_SUFFIX)].isdecimal()
         }
-        return [found[at] for at in sorted(found, reverse=True) if before is None or at < before]
+        newest = sorted(found, reverse=True)
+        return [found[at] for at in newest if at >= at_least and (before is None or at < before)]
 
     def write(self, snapshot: Snapshot) -> Path:
         """Write a file, whole or not at all, and remove what is older than the newest `keep`.

@@ -141,7 +141,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Make an engine that runs to the end of its log, and writes a snapshot there."""
     monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
 
-    def made(log: Log, start: SnapshotMeta | None = None) -> tuple[Engine, Job, SnapshotStore]:
+    def made(
+        log: Log, start: SnapshotMeta | None = None, forgives: bool = False
+    ) -> tuple[Engine, Job, SnapshotStore]:
         own, wanted = store(tmp_path), threading.Event()
         wanted.set()
         scheduler = SnapshotScheduler(
@@ -162,6 +164,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
             scheduler=scheduler,
             topic_ids={},
             start=start,
+            forgives=forgives,
         )
         return engine, job, own
 
@@ -250,6 +253,26 @@ def test_a_gap_between_records_of_another_model_is_still_found(make: Make) -> No
     engine, _, _ = make(Log([record(501, model="old"), record(503, model="old")]))
     with pytest.raises(LogError, match=r"order records 502 to 502 are gone"):
         engine.run()
+
+
+@pytest.mark.parametrize(("semantics", "hopeless"), [(None, False), (1, False), (99, True)])
+def test_an_engine_of_another_version_knows_that_trying_again_is_no_use(
+    make: Make, semantics: int | None, hopeless: bool
+) -> None:
+    engine, _, _ = make(Log([record(1, digest="0" * 64, semantics=semantics)]))
+    with pytest.raises(Diverged) as raised:
+        engine.run()
+    assert raised.value.hopeless is hopeless
+    assert ("semantics 99 there, 1 here" in str(raised.value)) is hopeless
+
+
+def test_where_nobody_could_know_better_the_log_is_left_as_it_is(make: Make) -> None:
+    """What this engine makes of it is the state; from then on it is as strict as ever."""
+    log = Log([record(1), record(2, digest="0" * 64), record(3)])
+    engine, job, _ = make(log, forgives=True)
+    run(engine)
+    assert replayed(job, 0) == [1, 2, 3]
+    assert not engine._follower.forgives
 
 
 def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:

@@ -186,22 +186,23 @@ def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPatch) ->
     assert found == ["10.0.0.1:8080", "[fd00::2]:8080"]
 
 
-def test_a_divergence_goes_back_step_by_step(tmp_path: Path) -> None:
-    """First before the record that differs, then before what it had built on, then to the log."""
+def test_a_divergence_goes_back_and_then_looks_ahead(tmp_path: Path) -> None:
+    """First before the record that differs; the same once more is nothing that going back mends."""
     own = store(tmp_path, 2, 4, 6, 8)
     DivergenceLog(own).diverged(9, 4, "record 9")
     again = DivergenceLog(own)
     assert (again.last.before, again.last.total) == (9, 1)
     assert [path.name[-7:] for path in own.files()] == ["2.espha"]
     again.diverged(9, 2, "record 9 again")
-    assert (DivergenceLog(own).last.before, own.files()) == (2, [])
+    last = DivergenceLog(own).last
+    assert (last.before, last.behind, own.files()) == (None, 9, [])
     again.diverged(9, 0, "record 9 once more")
     assert DivergenceLog(own).facts() == DivergenceFacts(
         diverged_total=3, diverged="record 9 once more"
     )
-    assert DivergenceLog(own).last.before == 0
+    assert DivergenceLog(own).last.behind == 9
     DivergenceLog(own).settle()
-    assert DivergenceLog(own).last.before is None
+    assert DivergenceLog(own).last.behind is None
     assert DivergenceLog(own).facts().diverged_total == 3
 
 

@@ -1,0 +1,149 @@
+"""How an engine gets over an order record that it cannot recompute.
+
+When it has come to the same record twice and made something else of it each time, going back once
+more changes nothing. What the log says is the truth, and the active engine has the state that
+belongs to it: that engine is asked to write a snapshot, which this one then takes.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+
+from espha.protocol.http import NoAnswerError, ask, ask_status
+from espha.protocol.states import EngineState
+from espha.protocol.status import ReplicaStatus
+
+SNAPSHOT = "/snapshot"
+_LOOK_S = 0.5
+_ASK_AGAIN_S = 10.0
+_STILL_S = 60.0
+"""Nothing moves for so long: neither the active engine nor its snapshots."""
+_NOBODY_S = 15.0
+"""So long there is no active engine: nobody takes over, or this one is needed."""
+_LOG = structlog.get_logger()
+
+Statuses = dict[str, ReplicaStatus]
+
+
+class NoStateError(Exception):
+    """Nobody has a state from behind the order record; the text says why, for people.
+
+    Attributes:
+        stranded: other replicas answer, and none of them is in sync: nobody will ever have one.
+    """
+
+    def __init__(self, text: str, stranded: bool) -> None:
+        super().__init__(text)
+        self.stranded = stranded
+
+
+def statuses(peers: Sequence[str], name: str) -> Statuses:
+    """Return what other replicas say of themselves, by address; those that do not answer lack."""
+
+    def asked(address: str) -> ReplicaStatus | None:
+        try:
+            return ask_status(address)
+        except NoAnswerError:
+            return None
+
+    if not peers:
+        return {}
+    with ThreadPoolExecutor(len(peers)) as pool:
+        answers = list(pool.map(asked, peers))
+    told = zip(peers, answers, strict=True)
+    return {address: status for address, status in told if status and status.name != name}
+
+
+def have_snapshot_written(
+    peers: Callable[[], Sequence[str]],
+    name: str,
+    token: str,
+    sequence: int,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until another replica has a snapshot from behind an order record; ask for one.
+
+    Args:
+        peers: returns the addresses of supervisors.
+        name: this replica's name.
+        token: the deployment's.
+        sequence: the order record.
+        clock: seconds; for tests.
+        sleep: likewise.
+
+    Raises:
+        NoStateError: nobody has one, and nothing moves any more.
+    """
+    moved = active_seen = clock()
+    asked = -_ASK_AGAIN_S
+    before: object = None
+    while True:
+        told = statuses(peers(), name)
+        if any(_has(status, sequence) for status in told.values()):
+            return
+        now = clock()
+        picture = {at: _picture(status) for at, status in told.items()}
+        if picture != before:
+            before, moved = picture, now
+        active = [at for at, one in told.items() if one.state is EngineState.ACTIVE]
+        if active:
+            active_seen = now
+        if active and now - asked >= _ASK_AGAIN_S:
+            asked = now
+            _ask(active[0], token)
+        if now - active_seen > _NOBODY_S:
+            stranded = bool(told) and not any(one.in_sync for one in told.values())
+            raise NoStateError(f"nobody is active who could have {_wanted(sequence)}", stranded)
+        if now - moved > _STILL_S:
+            raise NoStateError(f"{active[0]} does not write {_wanted(sequence)}", False)
+        sleep(_LOOK_S)
+
+
+def sides(told: Statuses, sequence: int) -> str:
+    """Say who else has come to another end at an order record, and who has not; may be empty.
+
+    When more of them have, the one that is alone may be the active engine.
+    """
+    mark = f"order record {sequence}: "
+    likewise = sorted(one.name for one in told.values() if one.diverged.startswith(mark))
+    others = sorted(
+        one.name
+        for one in told.values()
+        if one.in_sync
+        and one.name not in likewise
+        and one.engine
+        and one.engine.sequence >= sequence
+    )
+    said = [f"{', '.join(others)} agree with the log"] if others else []
+    said += [f"{', '.join(likewise)} differ there as well"] if likewise else []
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def _wanted(sequence: int) -> str:
+    return f"a snapshot from behind order record {sequence}"
+
+
+def _has(status: ReplicaStatus, sequence: int) -> bool:
+    kept = status.engine.snapshot_sequence if status.engine else None
+    return kept is not None and kept >= sequence and status.in_sync
+
+
+def _picture(status: ReplicaStatus) -> object:
+    engine = status.engine
+    if engine is None:
+        return status.state
+    return status.state, engine.sequence, engine.snapshot_sequence, engine.snapshot_failures
+
+
+def _ask(address: str, token: str) -> None:
+    try:
+        answer = ask(address, SNAPSHOT, method="POST", token=token)
+    except NoAnswerError as error:
+        _LOG.warning("no snapshot was asked for", address=address, reason=error.why)
+        return
+    said = answer.body.decode(errors="replace").strip()
+    _LOG.info("a snapshot is asked for", address=address, code=answer.code, said=said[:200])

@@ -1,0 +1,213 @@
+"""How an engine gets over an order record that it cannot recompute, with peers on real HTTP."""
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from espha.ha.status_server import serve_status
+from espha.pipeline.job import BatchJob
+from espha.protocol.settings import Settings
+from espha.protocol.states import EngineState
+from espha.protocol.status import EngineProgress, ReplicaStatus
+from espha.recovery import healing
+from espha.recovery.healing import NoStateError, sides, statuses
+from espha.recovery.restore import Recovery
+from unit.recovery.samples import REQUIREMENTS, snapshot, store
+
+SHOWN = "open sesame"
+
+
+class Peer:
+    """A replica's supervisor; its engine writes a snapshot of order record 12 when asked to."""
+
+    def __init__(self, folder: Path, *kept: int, state: EngineState = EngineState.ACTIVE) -> None:
+        self.store, self.state, self.kept = store(folder, *kept), state, max(kept, default=None)
+        self.asked, self.writes, self.diverged = 0, True, ""
+        self.name = folder.name
+        self.server: ThreadingHTTPServer = serve_status(
+            ("127.0.0.1", 0), self.status, self.store, self.ask, token=SHOWN
+        )
+        self.address = f"127.0.0.1:{self.server.server_port}"
+
+    def status(self) -> ReplicaStatus:
+        """As its supervisor."""
+        progress = EngineProgress(
+            sequence=12,
+            epoch=1,
+            active="e",
+            model="m",
+            model_digest="m",
+            replayed=0,
+            snapshot_sequence=self.kept,
+        )
+        sync = self.state in (EngineState.ACTIVE, EngineState.STANDBY)
+        return ReplicaStatus(
+            name=self.name,
+            state=self.state,
+            in_sync=sync,
+            progress=progress,
+            diverged=self.diverged,
+        )
+
+    def ask(self) -> bool:
+        """As its engine."""
+        self.asked += 1
+        if self.writes:
+            self.store.write(snapshot(12))
+            self.kept = 12
+        return True
+
+
+class Job:
+    """Holds what it is told to."""
+
+    held = 0
+
+    def restore(self, body: bytes, sequence: int) -> None:
+        """Hold a state."""
+        self.held = sequence
+
+
+Make = Callable[..., Peer]
+
+
+@pytest.fixture
+def peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Make peers; nobody waits long."""
+    monkeypatch.setattr(healing, "_LOOK_S", 0.01)
+    monkeypatch.setattr(healing, "_NOBODY_S", 0.2)
+    monkeypatch.setattr(healing, "_STILL_S", 0.2)
+    made: list[Peer] = []
+
+    def make(*kept: int, state: EngineState = EngineState.ACTIVE) -> Peer:
+        made.append(Peer(tmp_path / f"engine-{len(made) + 1}", *kept, state=state))
+        return made[-1]
+
+    yield make
+    threads = [threading.Thread(target=one.server.shutdown) for one in made]
+    for thread in threads:
+        thread.start()
+    for thread, one in zip(threads, made, strict=True):
+        thread.join()
+        one.server.server_close()
+
+
+def recovery(folder: Path, *peers: Peer) -> Recovery:
+    addresses = ",".join(one.address for one in peers)
+    return Recovery(
+        Settings(
+            bootstrap="none:1", name="engine-0", snapshots=str(folder), peers=addresses,
+            token=SHOWN,
+        )
+    )  # fmt: skip
+
+
+def restored(mine: Recovery) -> int:
+    """Return the order record of the state that an engine begins with; 0: none."""
+    begun = mine.restore(cast("BatchJob", Job()), REQUIREMENTS)
+    return begun.header.sequence if begun else 0
+
+
+def test_at_the_same_record_once_more_it_takes_the_active_engines_state(
+    tmp_path: Path, peer: Make
+) -> None:
+    """First it goes back before the record; then that is no use any more."""
+    active = peer(3)
+    own = store(tmp_path / "own", 2, 4, 8)
+    recovery(own.folder, active).divergences.diverged(9, 8, "order record 9: …")
+    assert restored(recovery(own.folder, active)) == 4
+    assert active.asked == 0
+    recovery(own.folder, active).divergences.diverged(9, 4, "order record 9: …")
+    mine = recovery(own.folder, active)
+    assert restored(mine) == 12
+    assert active.asked == 1
+    assert not mine.forgives
+    assert 12 in [own.read(path).header.sequence for path in own.files()]
+
+
+def test_at_another_record_it_goes_back_further(tmp_path: Path, peer: Make) -> None:
+    """What it went back to first was wrong already."""
+    own = store(tmp_path / "own", 2, 4, 8)
+    log = recovery(own.folder).divergences
+    log.diverged(9, 8, "x")
+    log.diverged(6, 4, "x")
+    assert (log.last.before, log.last.behind, log.last.total) == (4, None, 2)
+    assert restored(recovery(own.folder)) == 2
+
+
+def test_another_version_is_not_tried_twice(tmp_path: Path, peer: Make) -> None:
+    active = peer()
+    mine = recovery(tmp_path / "own", active)
+    mine.divergences.diverged(9, 4, "order record 9: …", hopeless=True)
+    assert restored(mine) == 12
+
+
+def test_a_snapshot_that_is_there_already_is_taken(tmp_path: Path, peer: Make) -> None:
+    standby = peer(9, state=EngineState.STANDBY)
+    mine = recovery(tmp_path / "own", standby)
+    mine.divergences.diverged(9, 4, "x", hopeless=True)
+    assert (restored(mine), standby.asked) == (9, 0)
+
+
+def test_who_never_writes_one_is_not_waited_for_for_ever(tmp_path: Path, peer: Make) -> None:
+    active = peer(3)
+    active.writes = False
+    mine = recovery(tmp_path / "own", active)
+    mine.divergences.diverged(9, 4, "x", hopeless=True)
+    with pytest.raises(NoStateError, match="does not write a snapshot from behind order record 9"):
+        restored(mine)
+    assert active.asked == 1
+
+
+def test_while_others_may_still_lead_it_waits_for_them(tmp_path: Path, peer: Make) -> None:
+    """A standby is in sync: it has a state from behind the record, or will diverge as well."""
+    standby = peer(3, state=EngineState.STANDBY)
+    for _ in range(6):
+        mine = recovery(tmp_path / "own", standby)
+        mine.divergences.diverged(9, 4, "x", hopeless=True)
+        with pytest.raises(NoStateError, match="nobody is active"):
+            restored(mine)
+
+
+def test_where_nobody_can_recompute_the_log_it_is_left_at_that_after_some_lives(
+    tmp_path: Path, peer: Make
+) -> None:
+    """All engines have diverged at a record: else the deployment would never come back."""
+    other = peer(3, state=EngineState.DIVERGED)
+    own = store(tmp_path / "own", 2, 4)
+    lives = 0
+    mine = recovery(own.folder, other)
+    mine.divergences.diverged(9, 5, "order record 9: …")
+    mine.divergences.diverged(9, 5, "order record 9: …")
+    while not mine.forgives:
+        mine = recovery(own.folder, other)
+        lives += 1
+        try:
+            begun = restored(mine)
+        except NoStateError:
+            assert lives < 5
+    assert (lives, begun) == (3, 4)
+
+
+def test_the_one_that_is_alone_is_named(tmp_path: Path, peer: Make) -> None:
+    """More than one standby differs: the active engine may be wrong."""
+    active, standby = peer(), peer(state=EngineState.DIVERGED)
+    standby.diverged = "order record 9: 1 outputs"
+    told = statuses([active.address, standby.address], "engine-0")
+    assert sides(told, 9) == " (engine-1 agree with the log; engine-2 differ there as well)"
+    assert sides(told, 8) == " (engine-1 agree with the log)"
+    assert sides({}, 9) == ""
+
+
+def test_others_are_not_asked_too_often(tmp_path: Path) -> None:
+    """An engine of another version may differ again and again."""
+    log = recovery(tmp_path / "own").divergences
+    pauses = []
+    for sequence in range(8):
+        log.diverged(sequence, 0, "x", hopeless=True)
+        pauses.append(log.last.pause_s)
+    assert pauses == [0, 0, 5, 10, 20, 40, 60, 60]
