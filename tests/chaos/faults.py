@@ -12,7 +12,8 @@ from random import Random
 from chaos.site import Pod
 from chaos.stroke import Mend, Stroke, lasting
 from chaos.trial import Trial
-from chaos.wires import node, rename, slow, switchover_without_zookeeper
+from chaos.wires import cut, cut_broker, node, rename, slow, switchover_without_zookeeper
+from espha.local.processes import Identity, identify
 from support.replicas import LIMIT_S, restarted
 from support.servers import Server, wait_until
 
@@ -174,6 +175,27 @@ def freeze_engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+def freeze(whom: Callable[[Pod], int]) -> Callable[[Trial, Random], Callable[[], Stroke]]:
+    """Return the fault that stops one process of the active engine for 0.1 to 20 s."""
+
+    def prepare(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+        pod, duration = trial.active(), 0.1 * 200 ** chance.random()
+        victim = identify(whom(pod))
+        assert victim is not None, "it runs"
+
+        def strike() -> Stroke:
+            victim.signal(signal.SIGSTOP)
+            return lasting(duration, pod.name, lambda: _thaw(victim))
+
+        return strike
+
+    return prepare
+
+
+def _thaw(victim: Identity) -> None:
+    victim.signal(signal.SIGCONT)  # who was killed meanwhile hears nothing
+
+
 def freeze_pod(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Stop the active engine and its supervisor for 0.1 to 20 s: it wakes up as a zombie."""
     pod, duration = trial.active(), 0.1 * 200 ** chance.random()
@@ -216,24 +238,6 @@ def zookeeper_leader(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def zookeeper_quorum(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill two of three ZooKeeper servers: no take-over is possible, output goes on."""
     return _servers(trial, chance, chance.sample(trial.site.zookeeper.servers, 2))
-
-
-def cut(*services: str) -> Callable[[Trial, Random], Callable[[], Stroke]]:
-    """Return the fault that cuts the active engine off from services for 0.5 to 20 s."""
-
-    def prepare(trial: Trial, chance: Random) -> Callable[[], Stroke]:
-        pod, duration = trial.active(), 0.5 * 40 ** chance.random()
-        cables = [f"{pod.name}/{service}" for service in services]
-
-        def strike() -> Stroke:
-            proxy = trial.site.proxy
-            assert proxy is not None, "this fault needs the proxy"
-            proxy.cut(*cables)
-            return lasting(duration, pod.name, lambda: proxy.heal(*cables))
-
-        return strike
-
-    return prepare
 
 
 def disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
@@ -315,6 +319,7 @@ FAULTS = {
     "switchover": Fault("active engine asked to hand over", switchover, 1),
     "engine": Fault("engine process killed", kill(Pod.child), 1),
     "jvm": Fault("JVM of the engine killed", kill(Pod.jvm), 1),
+    "worker": Fault("Spark's worker killed", kill(Pod.worker), 1),
     "engine-takeover": Fault(
         "engine killed, successor killed in its take-over", engine_takeover, 2
     ),
@@ -324,6 +329,9 @@ FAULTS = {
     "supervisor": Fault("supervisor killed", supervisor, 1),
     "pod": Fault("engine and supervisor killed", whole_pod, 1),
     "freeze-engine": Fault("engine frozen for 0.1 to 20 s", freeze_engine, 1),
+    "freeze-jvm": Fault("JVM of the engine frozen for 0.1 to 20 s", freeze(Pod.jvm), 1),
+    "freeze-worker": Fault("Spark's worker frozen for 0.1 to 20 s", freeze(Pod.worker), 1),
+    "freeze-main": Fault("engine process alone frozen for 0.1 to 20 s", freeze(Pod.child), 1),
     "freeze-pod": Fault("pod frozen for 0.1 to 20 s (zombie)", freeze_pod, 1),
     "broker-leader": Fault("broker killed that leads the output topic", broker_leader, 0),
     "broker-coordinator": Fault(
@@ -335,6 +343,9 @@ FAULTS = {
     "zookeeper-quorum": Fault("two of three ZooKeeper servers killed", zookeeper_quorum, 1),
     "cut-zookeeper": Fault("active engine cut from ZooKeeper", cut("zookeeper"), 1, needs="proxy"),
     "cut-kafka": Fault("active engine cut from Kafka", cut("kafka"), 1, needs="proxy"),
+    "cut-broker": Fault(
+        "active engine cut from one broker that it needs", cut_broker, 1, needs="proxy"
+    ),
     "disk-full": Fault("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
     "clock": Fault("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
     "cut-both": Fault("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),

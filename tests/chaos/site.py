@@ -180,7 +180,10 @@ class Site:
         routes = []
         for engine in ENGINES:
             pairs = zip(self.kafka.outer[engine], self.kafka.inner[engine], strict=True)
-            routes += [Route(f"{engine}/kafka", listen, target) for listen, target in pairs]
+            routes += [
+                Route(cable, listen, target)
+                for cable, (listen, target) in zip(cables(engine, "kafka"), pairs, strict=True)
+            ]
             ports = [next(outer) for _ in self.zookeeper.servers]
             self._zookeepers[engine] = ",".join(f"127.0.0.1:{port}" for port in ports)
             routes += [
@@ -188,6 +191,13 @@ class Site:
                 for port, server in zip(ports, self.zookeeper.servers, strict=True)
             ]
         return routes
+
+
+def cables(engine: str, service: str) -> list[str]:
+    """Return the names of an engine's cables to `kafka` (one for each broker) or `zookeeper`."""
+    if service == "kafka":
+        return [f"{engine}/kafka-{broker}" for broker in range(_SERVERS)]
+    return [f"{engine}/{service}"]
 
 
 def _mode(port: int) -> str:

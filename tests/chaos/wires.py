@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from chaos.proxy import Proxy, Weather
-from chaos.site import SERVICES
+from chaos.site import SERVICES, Pod, cables
 from chaos.stroke import Stroke, lasting
 from chaos.trial import Trial
 from support.replicas import LIMIT_S, in_sync
@@ -20,17 +20,17 @@ def node(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     Nobody hears from it and its connections stay open, until it starts again: then its peers are
     told that it knows nothing of them.
     """
-    pod, cables = trial.active(), _cables(trial.active().name)
+    pod, pulled = trial.active(), _cables(trial.active().name)
     others = [each for each in trial.pods if each is not pod]
 
     def strike() -> Stroke:
-        _proxy(trial).cut(*cables)
+        _proxy(trial).cut(*pulled)
         pod.freeze()
 
         def mend() -> None:
             wait_until(lambda: any(each.is_in("active") for each in others), LIMIT_S, "a successor")
             pod.stop()
-            _proxy(trial).heal(*cables)
+            _proxy(trial).heal(*pulled)
             pod.start()
 
         return Stroke(pod.name, mend)
@@ -41,13 +41,13 @@ def node(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def slow(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Let all engines' packets be late, and some be lost and sent again, for 5 to 20 s."""
     weather = Weather(chance.uniform(1, 20), chance.uniform(0, 20), chance.uniform(0, 0.02))
-    cables = [cable for pod in trial.pods for cable in _cables(pod.name)]
+    pulled = [cable for pod in trial.pods for cable in _cables(pod.name)]
     duration = chance.uniform(5, 20)
 
     def strike() -> Stroke:
-        _proxy(trial).slow(weather, *cables)
+        _proxy(trial).slow(weather, *pulled)
         return lasting(
-            duration, "all", lambda: _proxy(trial).slow(Weather(), *cables), f", {weather}"
+            duration, "all", lambda: _proxy(trial).slow(Weather(), *pulled), f", {weather}"
         )
 
     return strike
@@ -105,8 +105,40 @@ def rename(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+def cut(*services: str) -> Callable[[Trial, Random], Callable[[], Stroke]]:
+    """Return the fault that cuts the active engine off from services for 0.5 to 20 s."""
+
+    def prepare(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+        pod, duration = trial.active(), 0.5 * 40 ** chance.random()
+        pulled = [cable for service in services for cable in cables(pod.name, service)]
+        return _pull(trial, pod, pulled, duration)
+
+    return prepare
+
+
+def cut_broker(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Cut the active engine off from one broker that it needs, for 0.5 to 20 s."""
+    pod, duration, kafka = trial.active(), 0.5 * 40 ** chance.random(), trial.site.kafka
+    topics = [*trial.plan.inputs.values(), *trial.plan.outputs.values(), trial.plan.order_log]
+    topic = chance.choice([*topics, ""])
+    server = kafka.leader_of(topic) if topic else kafka.coordinator_of(trial.transactional_id)
+    what = f"leader of {topic}" if topic else "coordinator"
+    cable = cables(pod.name, "kafka")[kafka.servers.index(server)]
+    return _pull(trial, pod, [cable], duration, f", {what}")
+
+
+def _pull(
+    trial: Trial, pod: Pod, pulled: list[str], duration: float, detail: str = ""
+) -> Callable[[], Stroke]:
+    def strike() -> Stroke:
+        _proxy(trial).cut(*pulled)
+        return lasting(duration, pod.name, lambda: _proxy(trial).heal(*pulled), detail)
+
+    return strike
+
+
 def _cables(engine: str) -> list[str]:
-    return [f"{engine}/{service}" for service in SERVICES]
+    return [cable for service in SERVICES for cable in cables(engine, service)]
 
 
 def _proxy(trial: Trial) -> Proxy:

@@ -25,12 +25,14 @@ from espha.engine.leader import Leader
 from espha.engine.position import Position
 from espha.engine.publisher import Publisher
 from espha.engine.quarantine import BLIND, Quarantine
+from espha.engine.witness import Witness
 from espha.kafka.order_log import OrderLog
+from espha.kafka.writer import Fenced
 from espha.model import Project, model_digest
 from espha.pipeline.job import Batch
 from espha.protocol.child_side import Control
 from espha.protocol.order import OrderRecord
-from espha.protocol.states import EngineState, Role
+from espha.protocol.states import EngineState, Role, Step
 from espha.protocol.status import EngineProgress
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import SnapshotMeta
@@ -78,6 +80,8 @@ class Engine:
         self._log = log
         self._inputs = inputs
         self._control = control
+        self._doing = control.doing
+        self._doing.held = inputs.held_topics.longest
         self._scheduler = scheduler
         self._topic_ids = topic_ids
         self._at = Position.behind(start) if start else Position()
@@ -89,6 +93,7 @@ class Engine:
             model=self._model,
             runtime=RUNTIME,
             moved=lambda: self._report(self._state),
+            doing=self._doing,
         )
         self._follower.forgives = forgives
         self._leader = Leader(
@@ -102,7 +107,9 @@ class Engine:
             acknowledge=acknowledge,
             clock=clock or LogClock(),
             quarantine=quarantine,
+            doing=self._doing,
         )
+        self._witness = Witness(log, inputs, self._at, self._doing)
         self._state = EngineState.STARTING
 
     def run(self) -> None:
@@ -113,6 +120,7 @@ class Engine:
         """
         self._report(EngineState.REPLAYING)
         self._warm_up()
+        self._doing.begin(Step.READING_BACK)
         end = self._log.end()
         self._follower.expect_whole(end)
         self._follower.read_to(end)
@@ -120,7 +128,9 @@ class Engine:
         self._report(EngineState.STANDBY)
         while True:
             while self._control.role is Role.STANDBY:
+                self._doing.begin(Step.WAITING)
                 self._follower.poll(_LOOK_S)
+                self._witness.look()
                 self._snapshot()
             self._take_over()
             while self._control.role is Role.ACTIVE:
@@ -134,12 +144,18 @@ class Engine:
         at = self._at
         expect = None if at.fresh else at.sequence
         for _ in range(_WARM_UP_JOBS):
+            self._doing.begin(Step.STARTING)
             self._job.run([Batch(expect, at.sequence, at.clock, [])])
 
     def _take_over(self) -> None:
         started = time.monotonic()
+        self._witness.forget()
+        self._doing.begin(Step.FENCING)
+        if self._control.overslept:  # to fence now would cost its successor a failover
+            raise Fenced("this engine was frozen after it was elected; another one leads by now")
         self._leader.publisher.fence()
         fenced = time.monotonic()
+        self._doing.begin(Step.READING_BACK)
         self._follower.read_to(self._log.end())
         read_back = time.monotonic()
         self._log.close()
@@ -168,6 +184,7 @@ class Engine:
         """Keep the state now and then; one that fails costs a line in the log."""
         active = self._state is EngineState.ACTIVE
         if self._scheduler.due(active) and not self._at.fresh:
+            self._doing.begin(Step.SNAPSHOT)
             self._scheduler.keep(self._meta(active), self._job.snapshot)
         if self._scheduler.news():
             self._report(self._state)

@@ -12,8 +12,10 @@ from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kernel import SEMANTICS
 from espha.pipeline.job import Batch, Input, Result
+from espha.protocol.activity import Doing
 from espha.protocol.order import OrderRecord
 from espha.protocol.sizes import REPLAY_BYTES
+from espha.protocol.states import Step
 
 _REPLAY_RECORDS = 500
 _REPLAY_INPUTS = 20_000
@@ -59,6 +61,7 @@ class Follower:
         model: str,
         runtime: str,
         moved: Callable[[], None],
+        doing: Doing,
     ) -> None:
         """Go on at `at`, which moves on with each record.
 
@@ -70,9 +73,11 @@ class Follower:
             model: the model's digest.
             runtime: versions, for people.
             moved: called when records have been processed.
+            doing: hears of each step.
         """
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
         self._model, self._runtime, self._moved = model, runtime, moved
+        self._doing = doing
         self._base = at.sequence
         self.forgives = False
         """Whether what this engine makes of a record counts, though it is not what the log says."""
@@ -111,7 +116,8 @@ class Follower:
                 self._pass_foreign(record)
                 continue
             self._look_at_semantics(record)
-            inputs = self._inputs_of(record)
+            with self._doing.within(Step.READING):
+                inputs = self._inputs_of(record)
             length = sum(len(entry.value) for entry in inputs)
             if count + len(inputs) > _REPLAY_INPUTS or size + length > REPLAY_BYTES:
                 self._replay(pending)
@@ -182,7 +188,10 @@ class Follower:
     def _replay(self, pending: list[tuple[OrderRecord, Batch]]) -> None:
         if not pending:
             return
-        results = self._job.run([batch for _, batch in pending])
+        first = pending[0][0]
+        size = sum(len(batch.inputs) for _, batch in pending)
+        with self._doing.within(Step.REPLAYING, first.sequence, size, first.inputs):
+            results = self._job.run([batch for _, batch in pending])
         for (record, batch), result in zip(pending, results, strict=True):
             if result.digest() != record.digest:
                 meaning = ""

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from espha.kafka.reader import PARTITION, LogError, Offsets, check, reader
+from espha.kafka.held import STATISTICS, HeldTopics
+from espha.kafka.reader import PARTITION, LogError, Offsets, Standstill, check, reader
 from espha.pipeline.job import Input
 from espha.protocol.order import Cursor, Range
 from espha.protocol.sizes import BATCH_BYTES, BUFFER_BYTES
@@ -13,6 +14,8 @@ from espha.protocol.sizes import BATCH_BYTES, BUFFER_BYTES
 _BUFFERED_AT_MOST = 50_000
 """Records held for one topic; it is paused above that, and above its share of `BUFFER_BYTES`."""
 _FETCHED_AT_ONCE = 1000
+
+_STEP_S = 0.5
 
 
 class Inputs:
@@ -43,7 +46,11 @@ class Inputs:
         self._paused: set[str] = set()
         self._asked = ""
         """The topic of which the order log asks for more: it is not paused, whatever it holds."""
-        self._consumer = reader(bootstrap, starts)
+        self.held_topics = HeldTopics()
+        """Which topics somebody's open transaction keeps from being read."""
+        self._consumer = reader(
+            bootstrap, starts, settings={**STATISTICS, "stats_cb": self.held_topics.hear}
+        )
 
     def cursors(self) -> dict[str, Cursor]:
         """Return where this engine is in each topic that it has used; a snapshot keeps it."""
@@ -95,14 +102,17 @@ class Inputs:
         """Return exactly the committed records of a range that the order log names.
 
         Raises:
-            LogError: the range does not follow what was read before, or its records are gone.
+            LogError: the range does not follow what was read before, its records are gone, or
+                nothing comes any more.
         """
         self._expect(wanted)
         buffer = self._buffers[wanted.topic]
         self._asked = wanted.topic
+        standstill = Standstill(f"topic {wanted.topic}, waiting for offset {wanted.end - 1}")
         while not self._has(wanted):
+            standstill.look(self._stable[wanted.topic])
             self._resume(wanted.topic)
-            self._fetch(1.0)
+            self._fetch(_STEP_S)
         self._asked = ""
         # A topic that is not in use yet is read from its beginning, which may be before the range.
         records = [
@@ -124,6 +134,12 @@ class Inputs:
                 self._consumer.seek(TopicPartition(passed.topic, PARTITION, passed.end))
                 self._stable[passed.topic] = passed.end
             self._advance(passed.topic, passed.end)
+
+    def waiting(self) -> bool:
+        """Tell whether there is input that no order record that was read names."""
+        if not any(self._buffers.values()):
+            self._fetch(0)
+        return any(self._buffers.values())
 
     def close(self) -> None:
         """Stop reading."""

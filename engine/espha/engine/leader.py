@@ -11,7 +11,9 @@ from espha.engine.publisher import Publisher
 from espha.engine.quarantine import Quarantine
 from espha.kernel import SEMANTICS
 from espha.pipeline.job import Input
+from espha.protocol.activity import Doing
 from espha.protocol.order import FORMAT, OrderRecord, Range
+from espha.protocol.states import Step
 
 _BATCH_LIMIT = 5_000
 _WAIT_S = 0.5
@@ -34,11 +36,13 @@ class Leader:
         acknowledge: Callable[[OrderRecord], None],
         clock: LogClock,
         quarantine: Quarantine,
+        doing: Doing,
     ) -> None:
         """Go on at `at`, which moves on with each commit; `model` is the model's digest."""
         self._quarantine = quarantine
         self._calm = False
         """In a stretch where engines have died: time has passed, and stands still now."""
+        self._doing = doing
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
         self._name, self._model, self._runtime = name, model, runtime
@@ -53,6 +57,7 @@ class Leader:
 
     def step(self) -> bool:
         """Commit the next batch; say whether there was anything to do."""
+        self._doing.begin(Step.WAITING)
         if self._carefully(self._wait_s()):
             return True
         ranges, inputs = self._inputs.take(_BATCH_LIMIT, self._wait_s())
@@ -98,6 +103,7 @@ class Leader:
         batch = at.batch(at.sequence + 1, clock, inputs, skipped)
         running = self._quarantine.running(at.sequence, ranges, len(inputs), careful=careful)
         with running as computed:
+            self._doing.begin(Step.RUNNING, batch.sequence, len(inputs), ranges)
             result = self._job.run([batch])[0]
             computed()
             record = OrderRecord(
@@ -116,6 +122,7 @@ class Leader:
                 semantics=SEMANTICS,
                 skipped=skipped,
             )
+            self._doing.begin(Step.COMMITTING, batch.sequence, len(inputs), ranges)
             self.publisher.commit(result, record.encode())
         self._acknowledge(record)
         at.passed(record)

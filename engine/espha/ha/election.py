@@ -52,6 +52,8 @@ class Membership:
         self._prefix = f"{self._root}/{ZNODE_PREFIX}"
         self._name, self._address, self._failure_timeout_ms = name, address, failure_timeout_ms
         self._watched: tuple[str, HeartbeatMonitor] | None = None
+        self._leader: MemberInfo | None = None
+        """Who stands directly before this one, with nobody before him."""
         self._on_elected = on_elected
         self._session_s = session_ms / 1000
         self._wake = threading.Event()
@@ -87,6 +89,22 @@ class Membership:
     def leads(self) -> bool:
         """Whether this one was elected, and has not left since."""
         return self._elected
+
+    @property
+    def next_in_line(self) -> bool:
+        """Whether this one stands directly behind the leader."""
+        return self._leader is not None
+
+    def depose_leader(self) -> None:
+        """Close the leader's session, where this one stands directly behind; returns at once."""
+        leader, self._leader = self._leader, None
+        if leader:
+            threading.Thread(
+                target=close_session,
+                args=(self._servers, leader, self._session_s),
+                name="depose",
+                daemon=True,
+            ).start()
 
     def join(self) -> None:
         """Stand for election, at the end of the queue."""
@@ -127,6 +145,7 @@ class Membership:
         """End the session now: the znode is gone when this returns, if ZooKeeper can be reached."""
         self._closed.set()
         self._wake.set()
+        self._leader = None
         self._look_at(None)
         self._client.stop()
         self._client.close()
@@ -168,6 +187,12 @@ class Membership:
         elif not self._client.exists(before, self._changed):
             self._wake.set()
         self._look_at(before)
+        self._leader = self._member(before) if before and place == 1 else None
+
+    def _member(self, znode: str) -> MemberInfo | None:
+        with contextlib.suppress(NoNodeError, ValidationError):
+            return MemberInfo.model_validate_json(self._client.get(znode)[0])
+        return None
 
     def _children(self) -> list[str]:
         try:

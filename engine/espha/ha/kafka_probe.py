@@ -2,9 +2,11 @@
 
 An active engine that cannot reach Kafka keeps its ZooKeeper session, so nobody takes over. Its
 supervisor therefore asks each broker ten times a second which requests it knows, the one question
-that any broker answers at once and by itself. When none answers any more, it asks the other
-supervisors: if Kafka answers one that is in sync, this engine is the one that is cut off, and has
-to go; if it answers nobody, a failover would not help.
+that any broker answers at once and by itself. When one does not answer any more, it asks the other
+supervisors: if that one still answers another that is in sync, and so do all brokers that answer
+here, then this engine is the one that is cut off, and has to go: the silent broker may lead the
+topic that it reads or writes. If the broker answers nobody, a failover would not help; and where
+each reaches what the other does not, nobody goes, or they would depose each other in turns.
 
 The probe speaks to PLAINTEXT listeners only: on one with TLS or SASL no broker would ever answer
 it, so nobody would be found to be cut off.
@@ -17,55 +19,95 @@ import contextlib
 import socket
 import struct
 import threading
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from urllib.parse import urlsplit
 
 from espha.ha.failure_detector import FailureDetector
 from espha.protocol.http import NoAnswerError, addresses, ask_status
+from espha.protocol.status import ReplicaStatus
 
 _KAFKA_PORT = 9092
 _ASK_S = 0.1
 _CONNECT_S = 0.5
 _ANSWER_S = 2.0
 _PEER_S = 0.3
+_DAY_S = 86_400.0
 _LENGTH = struct.Struct(">i")
 # ApiVersions, version 0, correlation 0, no client id: https://kafka.apache.org/protocol
 _QUESTION = struct.pack(">ihhih", 10, 18, 0, 0, -1)
+
+
+_LATELY_MS = 300
+"""Who has heard a broker so lately has heard it after it fell silent here."""
+_SETTLED_S = 2.0
+"""For so long nothing must have changed before who is silent says something about others."""
 
 
 class KafkaProbe:
     """Asks all brokers, again and again, from threads of its own."""
 
     def __init__(self, bootstrap: str, failure_timeout_ms: int, tick_s: float) -> None:
-        """Call Kafka unreachable when no broker has answered for too long.
+        """Call a broker unreachable when it has not answered for too long.
 
         Args:
             bootstrap: brokers, "host:port,…".
             failure_timeout_ms: how long that is, in ms; longer where pauses are usual here.
             tick_s: how often `tick` is called.
         """
-        self._silent_s, self._tick_s = failure_timeout_ms / 1000, tick_s
-        self._detector = FailureDetector(self._silent_s, tick_s)
+        self._tick_s = tick_s
         self._stopped = threading.Event()
+        self._calm_s = 0.0
+        self._before: tuple[bool, ...] = ()
+        self._brokers: list[_Broker] = []
         for broker in filter(None, map(str.strip, bootstrap.split(","))):
             place = urlsplit(f"//{broker}")
-            address = place.hostname or "", place.port or _KAFKA_PORT
-            threading.Thread(target=self._ask, args=(address,), name="probe", daemon=True).start()
+            self._brokers.append(_Broker(failure_timeout_ms / 1000, tick_s))
+            threading.Thread(
+                target=self._ask,
+                args=((place.hostname or "", place.port or _KAFKA_PORT), self._brokers[-1]),
+                name="probe",
+                daemon=True,
+            ).start()
 
     @property
     def reachable(self) -> bool:
-        """Whether Kafka has answered lately."""
-        return not self._detector.suspected
+        """Whether any broker has answered lately."""
+        return any(broker.reachable for broker in self._brokers)
+
+    @property
+    def silent_ms(self) -> tuple[int, ...]:
+        """For how long each broker has not answered, in the order in which they were named."""
+        return tuple(broker.silent_ms for broker in self._brokers)
+
+    @property
+    def answers(self) -> tuple[bool, ...]:
+        """Whether each broker has answered lately, in the order in which they were named."""
+        return tuple(broker.reachable for broker in self._brokers)
+
+    @property
+    def settled(self) -> bool:
+        """Whether somebody answers, and who does has been the same for a while."""
+        lately = (self._brokers[at].silent_ms < _LATELY_MS for at in self._up())
+        return self.reachable and self._calm_s > _SETTLED_S and all(lately)
+
+    def _up(self) -> list[int]:
+        return [at for at, up in enumerate(self._before) if up]
 
     def tick(self) -> None:
         """Note that a tick has passed."""
-        self._detector.tick()
+        for broker in self._brokers:
+            broker.tick()
+        self._calm_s = self._calm_s + self._tick_s if self.answers == self._before else 0.0
+        self._before = self.answers
 
     def stop(self) -> None:
         """Ask no more."""
         self._stopped.set()
 
-    def _ask(self, address: tuple[str, int]) -> None:
+    def _ask(self, address: tuple[str, int], broker: "_Broker") -> None:
         while not self._stopped.is_set():
             with (
                 contextlib.suppress(OSError),
@@ -79,31 +121,70 @@ class KafkaProbe:
                     if len(length) < _LENGTH.size:
                         break
                     answers.read(*_LENGTH.unpack(length))
-                    self._heard()
+                    broker.heard()
             self._stopped.wait(_ASK_S)
 
-    def _heard(self) -> None:
+
+class _Broker:
+    """When one broker has answered."""
+
+    def __init__(self, silent_s: float, tick_s: float) -> None:
+        self._silent_s, self._tick_s = silent_s, tick_s
+        self._detector = FailureDetector(silent_s, tick_s)
+        self._last = -inf
+
+    @property
+    def reachable(self) -> bool:
+        return not self._detector.suspected
+
+    @property
+    def silent_ms(self) -> int:
+        """By the clock, which others have too; a day where it has never answered."""
+        return round(min(time.monotonic() - self._last, _DAY_S) * 1000)
+
+    def tick(self) -> None:
+        self._detector.tick()
+
+    def heard(self) -> None:
+        self._last = time.monotonic()
         if self._detector.suspected:  # how long a cut lasted says nothing about what is usual
             self._detector = FailureDetector(self._silent_s, self._tick_s)
         self._detector.heartbeat()
 
 
-def others_reach_kafka(peers: str) -> bool:
-    """Say whether Kafka answers another engine that could take over.
+def others_reach_more(peers: str, answers: Sequence[bool]) -> bool:
+    """Say whether an engine that could take over hears brokers that are silent here.
+
+    It must hear all that answer here, too.
 
     Args:
         peers: where supervisors are, "host:port,…"; this one may be among them.
+        answers: which brokers answer here.
     """
     listed = addresses(peers)
     if not listed:
         return False
     with ThreadPoolExecutor(len(listed)) as pool:
-        return any(pool.map(_could_take_over, listed))
+        return any(
+            status.in_sync and _hears_more(status, answers)
+            for status in pool.map(ask_peer, listed)
+            if status
+        )
 
 
-def _could_take_over(address: str) -> bool:
+def _hears_more(status: ReplicaStatus, answers: Sequence[bool]) -> bool:
+    if len(status.kafka_silent_ms) != len(answers):  # it is older, or was told of other brokers
+        return bool(status.kafka_reachable) and not any(answers)
+    hears = [silent < _LATELY_MS for silent in status.kafka_silent_ms]
+    pairs = list(zip(hears, answers, strict=True))
+    return all(there or not here for there, here in pairs) and any(
+        there and not here for there, here in pairs
+    )
+
+
+def ask_peer(address: str) -> ReplicaStatus | None:
+    """Return what a supervisor says, or nothing when it does not do so at once."""
     try:
-        status = ask_status(address, _PEER_S)
+        return ask_status(address, _PEER_S)
     except NoAnswerError:
-        return False
-    return status.in_sync and bool(status.kafka_reachable)
+        return None

@@ -8,7 +8,9 @@ The algorithm, for each life of the child:
 4. when the child ends, close the session at once (the follower's watch fires in milliseconds,
    where an open session would have to time out), pause, and begin again.
 
-An active child is ended by force when it is silent, and when Kafka answers others but not this pod.
+A child is ended by force when it is silent or does not get on, and an active one when Kafka answers
+others but not this pod. Behind an active engine that does not take its input, the next one in the
+queue closes its session.
 """
 
 import signal
@@ -24,11 +26,14 @@ from espha.ha.child import Child, reap_orphans
 from espha.ha.deaths import DeathRegister
 from espha.ha.election import Membership
 from espha.ha.failure_detector import FailureDetector
+from espha.ha.family import Family
 from espha.ha.heartbeat import HeartbeatServer
-from espha.ha.kafka_probe import KafkaProbe, others_reach_kafka
+from espha.ha.kafka_probe import KafkaProbe, others_reach_more
+from espha.ha.progress_judge import ProgressJudge
 from espha.ha.spawner import Spawner
 from espha.ha.status_server import serve_status
 from espha.ha.switchover import HandOver
+from espha.ha.witness import Witness
 from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState, KillReason, Role, SwitchoverReason
@@ -84,10 +89,14 @@ class Supervisor:
         self._hand_over: HandOver | None = None
         self._in_sync_since: float | None = None
         self._detector = self._new_detector()
+        self._judge = ProgressJudge(settings.failure_timeout_ms / 1000, _TICK_S)
+        self._witness = Witness(settings.failure_timeout_ms / 1000, settings.peers)
         self._kafka: KafkaProbe | None = None
         self._deaths = DeathRegister(settings.name, settings.root, note_of(settings))
         self._blameless = False
         """The child's end says nothing about its work."""
+        self._asks = _Pace()
+        self._depositions = 0
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -140,6 +149,13 @@ class Supervisor:
             znode=member.znode if member else None,
             zookeeper=member.state if member else None,
             kafka_reachable=self._kafka.reachable if self._kafka else None,
+            kafka_silent_ms=self._kafka.silent_ms if self._kafka else (),
+            step=told.activity.step if alive and told and told.activity else None,
+            step_s=round(self._judge.stands_s, 1) if alive else None,
+            unordered_s=told.unordered_ms / 1000 if told and told.unordered_ms else None,
+            held_topic=told.held.topic if told and told.held else "",
+            held_s=told.held.age_s if told and told.held else 0.0,
+            depositions=self._depositions,
             diverged_total=self._divergence.diverged_total if self._divergence else None,
             diverged=self._divergence.diverged if self._divergence else "",
             snapshot_age_s=_snapshot_age_s(progress),
@@ -186,38 +202,72 @@ class Supervisor:
 
     def _watch_over(self, child: Child) -> None:
         """Wait for the child's end; bring it about when the child is frozen or cut off."""
+        family = Family(self._spawner.pid)
+        self._judge.begin(family)
         while not self._child_ended.wait(_TICK_S):
             reap_orphans(self._spawner.pid)
             self._detector.tick()
+            self._judge.tick()
             if self._kafka:
                 self._kafka.tick()
             reason = self._reason_to_kill()
             if reason:
-                _LOG.error(
-                    f"the child is killed: {reason.sentence}",
-                    reason=reason,
-                    silent_s=round(self._detector.silent_s, 1),
-                )
-                self._blameless = reason is KillReason.CUT_OFF
-                self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
-                child.kill()
-                self._child_ended.wait()
+                self._kill(child, family, reason)
+            elif self._member and self._member.next_in_line:
+                self._bear_witness(self._member)
+
+    def _kill(self, child: Child, family: Family, reason: KillReason) -> None:
+        """End the child; with all below the JVM, and a frozen JVM too, where it hangs there."""
+        told = self._status.activity if self._status else None
+        _LOG.error(
+            f"the child is killed: {reason.sentence}",
+            reason=reason,
+            silent_s=round(self._detector.silent_s, 1),
+            step=told.step if told else None,
+            step_s=round(self._judge.stands_s, 1),
+            sequence=told.sequence if told else None,
+            inputs=told.inputs if told else None,
+        )
+        self._blameless = reason in (KillReason.CUT_OFF, KillReason.STOPPED)
+        self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
+        child.kill()  # first: others wait for that
+        sound = reason not in (KillReason.STOPPED, KillReason.STUCK) or family.kill_below()
+        self._child_ended.wait()
+        if not sound:
+            self._spawner.distrust()
+
+    @property
+    def _leads(self) -> bool:
+        """Whether others wait for what the child does."""
+        active = self._status is not None and self._status.state is EngineState.ACTIVE
+        return active or (self._member is not None and self._member.leads)
 
     def _reason_to_kill(self) -> KillReason | None:
-        told, silent = self._status, self._detector.silent_s
-        if told and told.state is EngineState.ACTIVE:
+        leads, silent = self._leads, self._detector.silent_s
+        if leads:
             over = self._detector.suspected
         else:
-            over = silent > (_SILENT_S if told else _FIRST_WORD_S)
+            over = silent > (_SILENT_S if self._status else _FIRST_WORD_S)
         if over:
             return KillReason.SILENT
-        return KillReason.CUT_OFF if self._is_cut_off() else None
+        return self._judge.verdict(leads) or (KillReason.CUT_OFF if self._is_cut_off() else None)
 
     def _is_cut_off(self) -> bool:
-        """Say whether this one is elected, cannot reach Kafka, and another one could."""
-        if not self._member or not self._member.leads or not self._kafka or self._kafka.reachable:
+        """Say whether this one is elected, and another one could that hears more brokers."""
+        if not self._member or not self._member.leads or not self._kafka:
             return False
-        return others_reach_kafka(self._settings.peers)
+        answers = self._kafka.answers
+        if all(answers) or not self._asks.due(answers):
+            return False
+        return others_reach_more(self._settings.peers, answers)
+
+    def _bear_witness(self, member: Membership) -> None:
+        """Depose the active engine when it does not take its input, and it is not Kafka's fault."""
+        if self._kafka and self._kafka.settled and self._witness.suspects():
+            _LOG.error("the active engine does not take its input; its session is closed")
+            self._depositions += 1
+            self._witness.deposed()
+            member.depose_leader()
 
     def _heard(self, status: ChildStatus) -> None:
         if status.in_sync and not (self._status and self._status.in_sync):
@@ -225,6 +275,8 @@ class Supervisor:
             self._in_sync_since = time.monotonic()
         self._status = status
         self._detector.heartbeat()
+        self._judge.heard(status.activity)
+        self._witness.heard(status)
         if status.message:
             self._trouble = status
         elif status.in_sync:
@@ -267,6 +319,26 @@ class Supervisor:
 def _sequence(progress: Progress | None) -> int:
     """Return the order record that an engine has reached; -1 for an adapter, and before a word."""
     return progress.sequence if isinstance(progress, EngineProgress) else -1
+
+
+class _Pace:
+    """How often to ask others about brokers that are silent: at first with each tick."""
+
+    def __init__(self) -> None:
+        self._answers: tuple[bool, ...] = ()
+        self._backoff = Backoff(_TICK_S, 5.0)
+        self._next = 0.0
+
+    def due(self, answers: tuple[bool, ...]) -> bool:
+        """Say whether it is time to ask, given who answers here."""
+        now = time.monotonic()
+        if answers != self._answers:
+            self._answers, self._next = answers, now
+            self._backoff.reset()
+        if now < self._next:
+            return False
+        self._next = now + self._backoff.next()
+        return True
 
 
 def _snapshot_age_s(progress: Progress | None) -> float | None:

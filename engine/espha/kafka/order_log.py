@@ -5,11 +5,20 @@ from collections.abc import Iterator
 from confluent_kafka import KafkaError
 from pydantic import BaseModel, Field, ValidationError
 
-from espha.kafka.reader import LogError, Offsets, check, reader
+from espha.kafka.reader import (
+    STANDSTILL_S,
+    LogError,
+    Offsets,
+    Standstill,
+    check,
+    reader,
+)
 from espha.protocol.order import FORMAT, OrderRecord
 
 _LOOK_MS = 30
 """A take-over waits as long until the client says that it is past what a dead engine left open."""
+
+_STEP_S = 0.5
 
 
 class OrderLog:
@@ -52,15 +61,19 @@ class OrderLog:
         """
         return self._reached >= end - 1
 
-    def end(self) -> int:
-        """Return the last stable offset of the log."""
-        return self._offsets.end(self.topic)
+    def end(self, limit_s: float = STANDSTILL_S) -> int:
+        """Return the last stable offset of the log.
+
+        Raises:
+            LogError: the brokers have not answered for `limit_s`.
+        """
+        return self._offsets.end(self.topic, limit_s)
 
     def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
         """Yield what stands before offset `end` and has not been returned yet.
 
         Raises:
-            LogError: records were returned that the log no longer holds.
+            LogError: records were returned that the log no longer holds, or nothing comes any more.
         """
         # The marker behind the last record may come a moment after the record.
         if self._reached > end + 1:
@@ -68,8 +81,10 @@ class OrderLog:
                 f"topic {self.topic} ends at offset {end}, and records up to {self._reached - 1} "
                 "were read: it has lost its end, so the state is rebuilt from what is there"
             )
+        standstill = Standstill(f"topic {self.topic}, waiting for offset {end}")
         while not self.at(end):
-            yield self.poll(1.0, limit)
+            standstill.look(self._reached)
+            yield self.poll(_STEP_S, limit)
 
     def reopen(self, start: int) -> None:
         """Follow again, from offset `start` on."""

@@ -17,6 +17,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 
+from espha.backoff import Backoff
+
 PARTITION = 0
 """Every topic of a deployment has this one partition: order holds only inside a partition."""
 
@@ -42,21 +44,29 @@ CLIENT_TUNING = {
 _REQUEST_TIMEOUT_S = 2.0
 _ANSWER_TIMEOUT_S = 30.0
 _ASK_AGAIN_S = 0.02
+_ASK_AGAIN_AT_MOST_S = 0.2
 _STEP_BACK = 64
 _LOG = structlog.get_logger()
 _Answer = TypeVar("_Answer")
+STANDSTILL_S = 30.0
+"""For so long a wait for records goes on though nothing comes. Brokers may all be away."""
 
 
 class LogError(Exception):
     """A topic cannot be read as asked; the text names topic and offset."""
 
 
-def reader(bootstrap: str, topics: dict[str, int], wait_ms: int = 100) -> Consumer:
+def reader(
+    bootstrap: str,
+    topics: dict[str, int],
+    wait_ms: int = 100,
+    settings: Mapping[str, object] | None = None,
+) -> Consumer:
     """Make a read_committed consumer that starts each topic at the given offset.
 
-    A broker that has nothing new answers after `wait_ms`. The consumer belongs to no group, commits
-    nothing, and reports the end of a partition as an event (`PARTITION_EOF`), whose offset is the
-    last stable offset that was reached.
+    A broker that has nothing new answers after `wait_ms`; `settings` are further ones. The consumer
+    belongs to no group, commits nothing, and reports the end of a partition as an event
+    (`PARTITION_EOF`), whose offset is the last stable offset that was reached.
     """
     consumer = committed_reader(
         {
@@ -67,6 +77,7 @@ def reader(bootstrap: str, topics: dict[str, int], wait_ms: int = 100) -> Consum
             "fetch.wait.max.ms": wait_ms,
             "fetch.error.backoff.ms": 10,
             "queued.max.messages.kbytes": 16_384,
+            **(settings or {}),
         }
     )
     consumer.assign([TopicPartition(topic, PARTITION, offset) for topic, offset in topics.items()])
@@ -112,6 +123,28 @@ def check(message: Message) -> bool:
     return False
 
 
+class Standstill:
+    """Ends a wait in which nothing moves any more."""
+
+    def __init__(self, what: str) -> None:
+        """Name what is waited for, for the message."""
+        self._what = what
+        self._reached: object = None
+        self._since = time.monotonic()
+
+    def look(self, reached: object) -> None:
+        """Note how far the wait has come.
+
+        Raises:
+            LogError: it has been there for too long.
+        """
+        now = time.monotonic()
+        if reached != self._reached:
+            self._reached, self._since = reached, now
+        elif now - self._since > STANDSTILL_S:
+            raise LogError(f"{self._what}: nothing has come for {STANDSTILL_S:.0f} s")
+
+
 class Offsets:
     """Asks brokers for a topic's first offset, last stable offset and id, on a kept connection."""
 
@@ -123,9 +156,16 @@ class Offsets:
         """Return the offset of the oldest record that the topic still holds."""
         return self._ask(topic, lambda: self._offset(topic, OffsetSpec.earliest()))
 
-    def end(self, topic: str) -> int:
-        """Return the last stable offset: every record below it is committed or aborted."""
-        return self._ask(topic, lambda: self._offset(topic, OffsetSpec.latest()))
+    def end(self, topic: str, limit_s: float = _ANSWER_TIMEOUT_S) -> int:
+        """Return the last stable offset: every record below it is committed or aborted.
+
+        Raises:
+            LogError: the brokers have not answered for `limit_s`.
+        """
+        committed, request_s = IsolationLevel.READ_COMMITTED, min(limit_s, _REQUEST_TIMEOUT_S)
+        return self._ask(
+            topic, lambda: self._offset(topic, OffsetSpec.latest(), committed, request_s), limit_s
+        )
 
     def written(self, topic: str) -> int:
         """Return the offset behind the newest record, committed or not."""
@@ -140,17 +180,21 @@ class Offsets:
         """Return how many partitions the topic has."""
         return self._ask(topic, lambda: len(self._description(topic).partitions))
 
-    def _ask(self, topic: str, ask: Callable[[], _Answer]) -> _Answer:
+    def _ask(
+        self, topic: str, ask: Callable[[], _Answer], limit_s: float = _ANSWER_TIMEOUT_S
+    ) -> _Answer:
         # A broker's death shows here in a dozen ways, and all of them pass, but not for a client
-        # that holds an old leader epoch: each attempt has a new one.
-        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
+        # that holds an old leader epoch: each attempt has a new one. It costs threads and
+        # connections, so attempts become rarer while Kafka is away.
+        deadline = time.monotonic() + limit_s
+        pause = Backoff(_ASK_AGAIN_S, _ASK_AGAIN_AT_MOST_S)
         while True:
             try:
                 return ask()
             except KafkaException as error:
                 if time.monotonic() > deadline:
                     raise LogError(f"topic {topic}: {error.args[0].str()}") from None
-                time.sleep(_ASK_AGAIN_S)
+                time.sleep(pause.next())
                 self._admin = AdminClient(self._settings)
 
     def _offset(
@@ -158,12 +202,13 @@ class Offsets:
         topic: str,
         spec: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+        request_s: float = _REQUEST_TIMEOUT_S,
     ) -> int:
         partition = TopicPartition(topic, PARTITION)
         futures = self._admin.list_offsets(
             {partition: spec},
             isolation_level=isolation,
-            request_timeout=_REQUEST_TIMEOUT_S,
+            request_timeout=request_s,
         )
         return int(futures[partition].result().offset)
 

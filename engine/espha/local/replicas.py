@@ -84,6 +84,14 @@ class Replica:
         """
         return jvm_of(self.process.pid if self.process else 0)
 
+    def worker(self) -> int:
+        """Return the process id of Spark's worker, below an engine's JVM.
+
+        Raises:
+            LookupError: there is none now.
+        """
+        return worker_of(self.process.pid if self.process else 0)
+
     def kill_child(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the child."""
         os.kill(self.child(), number)
@@ -135,6 +143,19 @@ def jvm_of(supervisor: int) -> int:
         LookupError: there is none now.
     """
     return _named(started_by(supervisor), "java")
+
+
+def worker_of(supervisor: int) -> int:
+    """Return the process id of Spark's worker, which holds an engine's state.
+
+    Raises:
+        LookupError: there is none now.
+    """
+    daemons = [pid for pid in children(jvm_of(supervisor)) if name_of(pid).startswith("python")]
+    found = [worker for daemon in daemons for worker in children(daemon)]
+    if not found:
+        raise LookupError(f"supervisor {supervisor} has no worker")
+    return found[-1]
 
 
 def _named(parent: int, name: str) -> int:

@@ -4,13 +4,17 @@ import ctypes
 import os
 import signal
 import threading
+import time
 
+from espha.protocol.activity import Doing
 from espha.protocol.control import STATUS_FD_VARIABLE, Instruction
 from espha.protocol.deaths import Deaths
 from espha.protocol.states import EndReason, EngineState, ExitCode, Role
 from espha.protocol.status import ChildStatus, DivergenceFacts, Progress
 
 _HEARTBEAT_S = 0.1
+_ASLEEP_S = 2.0
+"""A heartbeat that comes later than this means that the whole process was frozen."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -33,8 +37,12 @@ class Control:
         """What an engine remembers of having diverged; goes with each report."""
         self.deaths: Deaths | None = None
         """What is known of engines that have died in the middle of a batch."""
+        self.doing = Doing()
+        """What the main loop does; goes with each report and each heartbeat."""
+        self._elected_at = self._beat = time.monotonic()
+        self._woke_at = 0.0
         self._lock = threading.Lock()
-        self._line: bytes = b""
+        self._status: ChildStatus | None = None
         fd = os.environ.get(STATUS_FD_VARIABLE)
         self._fd = int(fd) if fd else None
         if self._fd is None:
@@ -50,6 +58,16 @@ class Control:
         """`active` while this replica is elected, else `standby`."""
         return Role.ACTIVE if self._active.is_set() else Role.STANDBY
 
+    @property
+    def overslept(self) -> bool:
+        """Whether this process was frozen since it was elected: who waits for it, waits no longer.
+
+        Always False without a supervisor, which alone tells who is elected.
+        """
+        now = time.monotonic()
+        asleep = self._fd is not None and now - self._beat > _ASLEEP_S
+        return asleep or self._woke_at > self._elected_at
+
     def wait_active(self, timeout: float) -> bool:
         """Wait up to `timeout` seconds to be elected; tell whether that is so."""
         return self._active.wait(timeout)
@@ -64,7 +82,7 @@ class Control:
         reason: EndReason | None = None,
     ) -> None:
         """Tell the supervisor the status now, and ten times a second."""
-        status = ChildStatus(
+        self._status = ChildStatus(
             state=state,
             in_sync=in_sync,
             message=message,
@@ -72,16 +90,23 @@ class Control:
             divergence=self.divergence,
             progress=progress,
         )
-        line = status.encode()
-        with self._lock:
-            self._line = line
-            self._send()
+        self._send()
 
     def _send(self) -> None:
-        if self._fd is None or not self._line:
+        if self._fd is None or self._status is None:
             return
+        with self._lock:  # what is said later is also newer
+            now = {
+                "activity": self.doing.told(),
+                "unordered_ms": self.doing.unordered_ms(),
+                "held": self.doing.held_topic(),
+            }
+            self._write(self._fd, self._status.model_copy(update=now).encode())
+
+    @staticmethod
+    def _write(fd: int, line: bytes) -> None:
         try:
-            os.write(self._fd, self._line)
+            os.write(fd, line)
         except BlockingIOError:
             pass  # the supervisor is behind; the next heartbeat says it again
         except BrokenPipeError:
@@ -90,14 +115,18 @@ class Control:
     def _heartbeat(self) -> None:
         pause = threading.Event()
         while not pause.wait(_HEARTBEAT_S):
-            with self._lock:
-                self._send()
+            now = time.monotonic()
+            if now - self._beat > _ASLEEP_S:
+                self._woke_at = now
+            self._beat = now
+            self._send()
 
     def _read_instructions(self) -> None:
         # Unbuffered: a thread that waits in a buffered read crashes Python's own shutdown.
         for line in open(0, "rb", buffering=0, closefd=False):  # noqa: SIM115 - a number
             told = Instruction.model_validate_json(line)
             if told.role is Role.ACTIVE:
+                self._elected_at = time.monotonic()
                 self._active.set()
             if told.role is Role.STANDBY:
                 self._active.clear()

@@ -14,7 +14,14 @@ from pydantic.fields import FieldInfo
 
 from espha.protocol.order import OrderRecord
 from espha.protocol.settings import Settings, variable
-from espha.protocol.states import EndReason, EngineState, Explained, KillReason, SwitchoverReason
+from espha.protocol.states import (
+    EndReason,
+    EngineState,
+    Explained,
+    KillReason,
+    Step,
+    SwitchoverReason,
+)
 from espha.protocol.status import (
     EngineProgress,
     InputProgress,
@@ -72,6 +79,12 @@ def states() -> str:
     return _table(("state", "meaning", "the process ends in it"), rows)
 
 
+def steps() -> str:
+    """Return the table of steps: name, meaning, what the main loop waits for."""
+    rows = ((f"`{one}`", one.sentence, "yes" if one.computes else "no") for one in Step)
+    return _table(("step", "meaning", "something computes"), rows)
+
+
 def reasons() -> str:
     """Return the tables of reasons: why a child ends, why it is killed, switchover's answers."""
     ends = ((f"`{one}`", one.sentence, f"`{one.state}`", str(int(one.code))) for one in EndReason)
@@ -102,6 +115,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "status": status,
     "metrics": metrics,
     "states": states,
+    "steps": steps,
     "reasons": reasons,
     "order": order,
 }

@@ -64,6 +64,34 @@ class EngineState(Explained):
     DIVERGED = "diverged", "The engine computed other outputs than the active one.", True
 
 
+class Step(Explained):
+    """What a child's main loop is doing.
+
+    Attributes:
+        sentence: what it means.
+        computes: whether Spark or this machine's processor does it; else it waits for Kafka.
+    """
+
+    computes: bool
+
+    def __new__(cls, value: str, sentence: str, computes: bool = False) -> Self:
+        """Make a member of its value, its sentence, and what it waits for."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence, member.computes = sentence, computes
+        return member
+
+    STARTING = "starting", "Starts Spark, opens connections, restores a snapshot.", True
+    WAITING = "waiting", "Waits for input, or for an order record."
+    RUNNING = "running", "Runs a batch.", True
+    COMMITTING = "committing", "Commits a batch."
+    FENCING = "fencing", "Shuts out those who were active before."
+    READING_BACK = "reading-back", "Reads the order log to its end, in a take-over or at a start."
+    READING = "reading", "Reads the input that an order record names."
+    REPLAYING = "replaying", "Runs batches that another engine has committed.", True
+    SNAPSHOT = "snapshot", "Takes the state for a snapshot.", True
+
+
 class EndReason(Explained):
     """Why a supervised process has ended itself.
 
@@ -132,7 +160,9 @@ class KillReason(Explained):
     """Why a supervisor kills its child."""
 
     SILENT = "silent", "The child has not reported for longer than the failure timeout."
-    CUT_OFF = "cut-off", "Kafka answers other engines but not this one."
+    CUT_OFF = "cut-off", "Kafka, or one of its brokers, answers other engines but not this one."
+    STOPPED = "stopped", "A process of the child (the JVM, a worker) is frozen."
+    STUCK = "stuck", "The child has not got on with what it does for much longer than usual."
 
 
 class SwitchoverReason(Explained):

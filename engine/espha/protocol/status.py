@@ -16,7 +16,8 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from espha.protocol.message import Message
-from espha.protocol.states import EndReason, EngineState, KillReason, Role
+from espha.protocol.order import Range
+from espha.protocol.states import EndReason, EngineState, KillReason, Role, Step
 
 
 class Shown(Enum):
@@ -143,10 +144,37 @@ class DivergenceFacts(Message):
     diverged: str = ""
 
 
+class Activity(Message):
+    """What a child's main loop is doing."""
+
+    step: Step
+    turn: int
+    """How many steps it has begun in this life: another number, and it has got on."""
+    age_ms: int = 0
+    """Since when it does that, when this was said."""
+    sequence: int | None = None
+    """The order record under way, or the first one of several."""
+    records: int = 0
+    """Input records under way."""
+    inputs: tuple[Range, ...] = ()
+    """Which ones, of the first order record."""
+
+
+class HeldTopic(Message):
+    """An input topic that cannot be read on: a transaction of its producer is open."""
+
+    topic: str
+    age_s: float
+
+
 class ChildStatus(Message):
     """A line that a child reports to its supervisor, ten times a second and at each change."""
 
     state: EngineState
+    activity: Activity | None = None
+    unordered_ms: int | None = None
+    """Of a standby that has read both topics: how long input has waited for an order record."""
+    held: HeldTopic | None = None
     in_sync: bool = False
     message: str = ""
     reason: EndReason | None = None
@@ -183,6 +211,33 @@ class ReplicaStatus(Message):
     )
     kafka_reachable: Annotated[bool | None, GAUGE] = Field(
         None, description="Whether a Kafka broker has answered this pod lately."
+    )
+    kafka_silent_ms: tuple[int, ...] = Field(
+        (),
+        description="For how long each broker has not answered this pod, ms, in the order of "
+        "`ESPHA_BOOTSTRAP`.",
+    )
+    step: Step | None = Field(None, description="What the child's main loop is doing.")
+    step_s: Annotated[float | None, GAUGE] = Field(
+        None, description="Seconds since the child's main loop began its step; small, all is well."
+    )
+    unordered_s: Annotated[float | None, GAUGE] = Field(
+        None,
+        description="Seconds for which input that this standby has read has waited for an order "
+        "record; nothing while all is in order.",
+    )
+    held_topic: str = Field(
+        "",
+        description="Input topic that cannot be read on, because a producer has left a transaction "
+        "open; empty: none.",
+    )
+    held_s: Annotated[float, GAUGE] = Field(
+        0.0, description="For how long that is so, in seconds; 0: it is not."
+    )
+    depositions: Annotated[int, GAUGE] = Field(
+        0,
+        description="How often this standby has closed the active engine's session, because input "
+        "was not taken.",
     )
     diverged_total: Annotated[int | None, GAUGE] = Field(
         None, description="How often this engine has diverged, in all its lives."

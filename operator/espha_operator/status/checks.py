@@ -89,7 +89,7 @@ def topics_ready(facts: Facts) -> Verdict:
 
 
 def engines_ready(facts: Facts) -> Verdict:
-    """Check that all engines are ready, and one of them is active."""
+    """Check that all engines are ready, and one of them is active and can read its input."""
     if not facts.exists("engine"):
         return _not_started(facts)
     wanted, ready = facts.deployment.spec.engines.replicas, facts.set("engine").ready
@@ -99,6 +99,10 @@ def engines_ready(facts: Facts) -> Verdict:
         )
     if ready != wanted or facts.set("engine").exist != wanted:
         return Verdict(Reason.ENGINES_MISSING, f"{ready} of {wanted} engines are ready.")
+    if facts.active.held_topic:
+        text = f"{facts.active.name} waits for a transaction that a producer has left open on"
+        held = f"topic {facts.active.held_topic}, for {facts.active.held_s:.0f} s already."
+        return Verdict(Reason.INPUT_HELD, f"{text} {held}")
     return Verdict(Reason.ACTIVE, f"{facts.active.name} is active.")
 
 

@@ -52,6 +52,7 @@ class Reason(Explained):
 
     NO_ACTIVE_ENGINE = "NoActiveEngine", "No engine is active."
     ENGINES_MISSING = "EnginesMissing", "Some engines are not ready."
+    INPUT_HELD = "InputHeld", "A producer has left a transaction open on an input topic."
     ACTIVE = "Active", "All engines are ready, and one is active.", True
 
     DIVERGED = "Diverged", "An engine computed other outputs than the active one."

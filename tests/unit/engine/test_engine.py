@@ -13,6 +13,7 @@ from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
+from espha.kafka.held import HeldTopics
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.model import model_digest
@@ -98,6 +99,12 @@ class Rows:
 
     def skip(self, passed: Range) -> None:
         """Go behind a range."""
+
+    held_topics = HeldTopics()
+
+    def waiting(self) -> bool:
+        """Have nothing that nobody orders."""
+        return False
 
     def cursors(self) -> dict[str, Cursor]:
         """Return a fixed place."""

@@ -60,7 +60,7 @@ class _Offsets:
 
 def made(monkeypatch: pytest.MonkeyPatch, topics: dict[str, list[bytes]]) -> Inputs:
     monkeypatch.setattr(inputs, "Offsets", _Offsets)
-    monkeypatch.setattr(inputs, "reader", lambda bootstrap, starts: Consumer(topics))
+    monkeypatch.setattr(inputs, "reader", lambda bootstrap, starts, settings: Consumer(topics))
     return Inputs("", list(topics))
 
 

@@ -16,6 +16,7 @@ from espha.engine.position import Position
 from espha.engine.quarantine import Quarantine
 from espha.kafka.writer import TooLarge, WriterFailed
 from espha.pipeline.job import Batch, BrokenRecordError, Input, Result
+from espha.protocol.activity import Doing
 from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote, first_death
 from espha.protocol.order import OrderRecord, Range
 
@@ -110,6 +111,7 @@ def live(site: Site, kill: Callable[[Batch], Exception | None], *, at_most: int 
         acknowledge=lambda record: None,
         quarantine=Quarantine(site, site.note, "id"),
         clock=LogClock(),
+        doing=Doing(),
     )
     try:
         leader.take_over()

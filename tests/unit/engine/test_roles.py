@@ -10,8 +10,10 @@ from espha.connectors.topics import topic_plan
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.engine.publisher import KafkaPublisher
-from espha.kafka.writer import Record
+from espha.kafka.held import HeldTopics
+from espha.kafka.writer import Fenced, Record
 from espha.pipeline.job import Batch, Input, Output, Result
+from espha.protocol.activity import Doing
 from espha.protocol.order import OrderRecord, Range
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
@@ -32,6 +34,8 @@ class Stage:
 
     topic, transactional_id = PLAN.order_log, "id"
     cut = range(0)
+    held_topics = HeldTopics()
+    overslept = False
 
     def __init__(self, *scene: Callable[["Stage"], None]) -> None:
         """Play one step of the scene whenever the engine waits: for input, or for the log."""
@@ -41,6 +45,7 @@ class Stage:
         self.passed, self.rows = 0, 0
         self.said: list[str] = []
         self.writer = Writer(self)
+        self.doing = Doing()
 
     def play(self) -> None:
         """Go on in the scene."""
@@ -88,8 +93,12 @@ class Stage:
         taken = Range(TOPIC, self.rows - 1, self.rows)
         return [taken], self.read(taken)
 
+    def waiting(self) -> bool:
+        """Have nothing that nobody orders."""
+        return False
+
     # The order log
-    def end(self) -> int:
+    def end(self, limit_s: float = 0) -> int:
         """Return the offset behind the last record."""
         return 2 * len(self.log)
 
@@ -183,11 +192,15 @@ def step_down(stage: Stage) -> None:
     stage.role = Role.STANDBY
 
 
+def elect_and_freeze(stage: Stage) -> None:
+    stage.role, stage.overslept = Role.ACTIVE, True
+
+
 def input_comes(stage: Stage) -> None:
     pass
 
 
-def play(*scene: Callable[[Stage], None]) -> Stage:
+def play(*scene: Callable[[Stage], None], end: type[Exception] = Over) -> Stage:
     stage = Stage(*scene)
     mock = cast("Any", stage)
     engine = Engine(
@@ -203,7 +216,7 @@ def play(*scene: Callable[[Stage], None]) -> Stage:
         topic_ids={},
         start=None,
     )
-    with pytest.raises(Over):
+    with pytest.raises(end):
         engine.run()
     return stage
 
@@ -256,3 +269,10 @@ def test_a_wall_clock_that_jumps_does_not_move_the_logs_clock(
     assert len(clocks) == 5
     assert clocks == sorted(clocks)
     assert clocks[-1] - clocks[0] < 60_000
+
+
+def test_an_engine_that_wakes_up_too_late_shuts_nobody_out() -> None:
+    """It was frozen between its election and its fence; another one leads by then."""
+    stage = play(elect_and_freeze, end=Fenced)
+    assert not stage.writer.fenced
+    assert stage.said[-1] == "standby 0/0 "

@@ -1,29 +1,90 @@
-"""When Kafka counts as silent; tests/component/test_supervisor.py asks a real one."""
+"""When a broker counts as silent; tests/component/test_supervisor.py asks real ones."""
 
-from espha.ha.kafka_probe import KafkaProbe
+import pytest
+
+from espha.ha import kafka_probe
+from espha.ha.kafka_probe import KafkaProbe, _Broker, others_reach_more
+from support.status import engine_status
+
+HERE = (True, True, False)
 
 
-def ticks_until_silent(probe: KafkaProbe) -> int:
+def ticks_until_silent(broker: _Broker) -> int:
     for count in range(1, 1000):
-        probe.tick()
-        if not probe.reachable:
+        broker.tick()
+        if not broker.reachable:
             return count
     raise AssertionError("it waits for ever")
 
 
 def test_a_cut_teaches_nothing_about_what_is_usual() -> None:
-    probe = KafkaProbe("", 500, 0.1)
-    assert ticks_until_silent(probe) == 5
+    broker = _Broker(0.5, 0.1)
+    assert ticks_until_silent(broker) == 5
     for _ in range(50):
-        probe.tick()
-    probe._heard()
-    assert probe.reachable
-    assert ticks_until_silent(probe) == 5
+        broker.tick()
+    broker.heard()
+    assert broker.reachable
+    assert ticks_until_silent(broker) == 5
 
 
 def test_a_slow_kafka_gets_more_time() -> None:
-    probe = KafkaProbe("", 500, 0.1)
+    broker = _Broker(0.5, 0.1)
     for _ in range(4):
+        broker.tick()
+    broker.heard()
+    assert ticks_until_silent(broker) == 16
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "more"),
+    [
+        ((10, 20, 30), True),
+        ((10, 20, 400), False),  # it has not heard it since, either: the broker is dead
+        ((10, 900, 30), False),  # each hears what the other does not: nobody goes
+        ((10, 20), False),
+        ((), False),
+    ],
+)
+def test_who_hears_more_must_hear_all_the_rest(
+    monkeypatch: pytest.MonkeyPatch, silent_ms: tuple[int, ...], more: bool
+) -> None:
+    peer = engine_status("b").model_copy(update={"kafka_silent_ms": silent_ms})
+    monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)
+    assert others_reach_more("127.0.0.1:1", HERE) is more
+
+
+def test_who_is_not_in_sync_hears_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = engine_status("b", in_sync=False).model_copy(update={"kafka_silent_ms": (1, 1, 1)})
+    monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)
+    assert not others_reach_more("127.0.0.1:1", HERE)
+
+
+def test_an_older_peer_says_only_whether_any_broker_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    peer = engine_status("b").model_copy(update={"kafka_reachable": True})
+    monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)
+    assert not others_reach_more("127.0.0.1:1", HERE)
+    assert others_reach_more("127.0.0.1:1", (False, False, False))
+
+
+def test_a_change_takes_a_while_to_settle() -> None:
+    probe = KafkaProbe("127.0.0.1:1,127.0.0.1:1", 500, 0.1)
+    probe.stop()
+    first, second = probe._brokers
+
+    def ticks_until_settled(*answering: _Broker) -> int:
+        for count in range(1, 100):
+            for broker in answering:
+                broker.heard()
+            probe.tick()
+            if probe.settled:
+                return count
+        raise AssertionError("it never settles")
+
+    assert 20 <= ticks_until_settled(first, second) <= 22
+    second._last -= 1
+    assert 20 <= ticks_until_settled(first) <= 30, "a dead broker is known as such then"
+    for _ in range(10):
         probe.tick()
-    probe._heard()
-    assert ticks_until_silent(probe) == 16
+    assert not probe.settled, "nobody answers"

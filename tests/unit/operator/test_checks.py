@@ -83,6 +83,19 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "EnginesMissing",
         "2 of 3 engines are ready",
     ),
+    "input that nobody can read": (
+        "EnginesReady",
+        {
+            "engines": (
+                *(one for one in ENGINES if one.state is not EngineState.ACTIVE),
+                engine_status("demo-engine-1", EngineState.ACTIVE).model_copy(
+                    update={"held_topic": "p.I", "held_s": 42.0}
+                ),
+            )
+        },
+        "InputHeld",
+        "on topic p.I, for 42 s",
+    ),
     "an engine replays": (
         "ReplicasInSync",
         {

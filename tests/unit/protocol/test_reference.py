@@ -58,4 +58,4 @@ def test_an_unknown_table_is_refused(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reference.main(arguments) == 2
-    assert "settings|status|metrics|states|reasons" in capsys.readouterr().err
+    assert "settings|status|metrics|states|steps|reasons" in capsys.readouterr().err

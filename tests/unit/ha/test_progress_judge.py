@@ -1,0 +1,156 @@
+"""When a child that says that it lives does not get on any more."""
+
+import pytest
+
+from espha.ha.progress_judge import ProgressJudge
+from espha.protocol.states import KillReason, Step
+from espha.protocol.status import Activity
+
+TICK_S = 0.1
+
+
+class Family:
+    """Processes that compute, or not, as a test says."""
+
+    def __init__(self) -> None:
+        self.frozen: set[int] = set()
+        self.busy = False
+        self._used = 0.0
+
+    @property
+    def stopped(self) -> set[int]:
+        """Return who is frozen."""
+        return self.frozen
+
+    def tick(self) -> None:
+        """Let a tick pass."""
+        self._used += TICK_S * self.busy
+
+    def wanted_s(self) -> dict[int, float]:
+        """Return what the one thread has used."""
+        return {1: self._used}
+
+
+class Scene:
+    """A child, and the judge who hears of it."""
+
+    def __init__(self) -> None:
+        self.family = Family()
+        self.judge = ProgressJudge(0.5, TICK_S)
+        self.judge.begin(self.family)
+        self.turn = 0
+
+    def step(self, step: Step, ticks: int = 0, records: int = 0) -> None:
+        """Let the child be in a step for so many ticks."""
+        self.turn += 1
+        self.judge.heard(Activity(step=step, turn=self.turn, records=records))
+        for _ in range(ticks):
+            self.judge.tick()
+
+    def ticks_until(self, leads: bool = True, at_most: int = 5000) -> tuple[int, KillReason]:
+        """Let time pass until there is a verdict."""
+        for count in range(1, at_most):
+            self.judge.tick()
+            reason = self.judge.verdict(leads)
+            if reason:
+                return count, reason
+        raise AssertionError("there is no verdict")
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_a_batch_in_which_nobody_computes_is_stuck(scene: Scene) -> None:
+    scene.step(Step.RUNNING, records=4)
+    assert scene.ticks_until() == (5, KillReason.STUCK)
+
+
+def test_a_batch_in_which_somebody_computes_may_take_longer(scene: Scene) -> None:
+    scene.family.busy = True
+    scene.step(Step.RUNNING, records=4)
+    assert scene.ticks_until() == (50, KillReason.STUCK)
+
+
+def test_who_has_computed_and_hangs_now_is_stuck(scene: Scene) -> None:
+    scene.family.busy = True
+    scene.step(Step.RUNNING, ticks=20, records=4)
+    assert scene.judge.verdict(leads=True) is None
+    scene.family.busy = False
+    count, reason = scene.ticks_until()
+    assert reason is KillReason.STUCK
+    assert count <= 5
+
+
+def test_a_large_batch_may_take_longer_than_a_small_one(scene: Scene) -> None:
+    scene.family.busy = True
+    scene.step(Step.RUNNING, records=5000)
+    assert scene.ticks_until() == (1000, KillReason.STUCK)
+
+
+def test_what_is_usual_is_no_fault(scene: Scene) -> None:
+    for _ in range(3):
+        scene.step(Step.RUNNING, ticks=4, records=4)
+        scene.step(Step.COMMITTING)
+    scene.step(Step.RUNNING, records=4)
+    assert scene.ticks_until() == (16, KillReason.STUCK)
+
+
+def test_records_that_take_long_give_their_batches_time(scene: Scene) -> None:
+    scene.family.busy = True
+    for _ in range(3):
+        scene.step(Step.RUNNING, ticks=40, records=40)  # 0.1 s for each
+    scene.step(Step.RUNNING, records=1000)
+    count, _ = scene.ticks_until()
+    assert count > 1000 * 0.1 / TICK_S * 3
+
+
+def test_who_gets_on_is_never_judged(scene: Scene) -> None:
+    for _ in range(500):
+        scene.step(Step.WAITING, ticks=1)
+        scene.step(Step.RUNNING, ticks=2, records=3)
+        assert scene.judge.verdict(leads=True) is None
+        scene.step(Step.COMMITTING, ticks=3)
+        assert scene.judge.verdict(leads=True) is None
+
+
+@pytest.mark.parametrize("step", Step)
+def test_a_frozen_process_is_seen_in_every_step(scene: Scene, step: Step) -> None:
+    scene.step(step)
+    scene.family.frozen = {7}
+    scene.family.busy = True
+    assert scene.ticks_until() == (5, KillReason.STOPPED)
+
+
+def test_a_process_that_is_stopped_for_a_moment_harms_nobody(scene: Scene) -> None:
+    scene.step(Step.WAITING)
+    for _ in range(5):
+        scene.family.frozen = {7}
+        for _ in range(4):
+            scene.judge.tick()
+        scene.family.frozen = set()
+        scene.judge.tick()
+        assert scene.judge.verdict(leads=True) is None
+        scene.step(Step.WAITING)
+
+
+def test_a_commit_waits_for_kafka_and_ends_by_itself(scene: Scene) -> None:
+    scene.step(Step.COMMITTING, ticks=350, records=4)
+    assert scene.judge.verdict(leads=True) is None
+
+
+def test_nobody_waits_for_a_standby(scene: Scene) -> None:
+    scene.step(Step.REPLAYING, records=4)
+    assert scene.ticks_until(leads=False) == (100, KillReason.STUCK)
+
+
+def test_a_start_has_an_alarm_of_its_own(scene: Scene) -> None:
+    scene.step(Step.STARTING, ticks=4000)
+    assert scene.judge.verdict(leads=False) is None
+
+
+def test_the_next_child_begins_anew(scene: Scene) -> None:
+    scene.step(Step.RUNNING, ticks=30)
+    scene.judge.begin(Family())
+    assert scene.judge.verdict(leads=True) is None

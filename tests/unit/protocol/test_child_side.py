@@ -1,0 +1,76 @@
+"""What a child tells of itself while its main loop stands still, and when it was frozen."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from espha.protocol.activity import Doing
+from espha.protocol.child_side import Control
+from espha.protocol.order import Range
+from espha.protocol.states import Step
+
+HANGS = """
+import time
+from espha.protocol.child_side import Control
+from espha.protocol.order import Range
+from espha.protocol.states import EngineState, Step
+control = Control()
+control.report(EngineState.ACTIVE, True)
+control.doing.begin(Step.RUNNING, 8, 3, [Range("t.I", 4, 7)])
+time.sleep(1000)
+"""
+
+
+def test_a_main_loop_that_hangs_is_seen_in_the_heartbeats() -> None:
+    """It lives, and says so; what it says also tells that it does not get on, and where."""
+    status, reported = os.pipe()
+    child = subprocess.Popen(
+        [sys.executable, "-c", HANGS],
+        stdin=subprocess.PIPE,
+        pass_fds=(reported,),
+        env={**os.environ, "ESPHA_STATUS_FD": str(reported)},
+    )
+    os.close(reported)
+    try:
+        with os.fdopen(status, "rb") as lines:
+            told = [json.loads(next(lines)) for _ in range(6)]
+    finally:
+        child.kill()
+        child.wait()
+    activities = [line["activity"] for line in told[2:]]
+    assert {activity["turn"] for activity in activities} == {1}
+    ages = [activity["age_ms"] for activity in activities]
+    assert ages == sorted(set(ages)), "it grows"
+    assert activities[-1]["step"] == "running"
+    assert (activities[-1]["sequence"], activities[-1]["records"]) == (8, 3)
+    assert activities[-1]["inputs"] == [["t.I", 4, 7]]
+
+
+def test_a_step_within_another_one_ends() -> None:
+    doing = Doing()
+    doing.begin(Step.WAITING)
+    with doing.within(Step.REPLAYING, 4, 2, (Range("t.I", 0, 2),)):
+        assert doing.told().step is Step.REPLAYING
+        assert doing.told().inputs == (Range("t.I", 0, 2),)
+    assert (doing.told().step, doing.told().turn) == (Step.WAITING, 3)
+
+
+def test_who_was_frozen_since_the_election_has_overslept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
+    control = Control()
+    control._beat -= 60
+    assert not control.overslept, "nobody elects it"
+    control._fd = 99
+    assert control.overslept, "its heartbeat has not come yet, since it woke up"
+    control._beat = time.monotonic()
+    assert not control.overslept
+    control._woke_at = time.monotonic()
+    assert control.overslept
+    control._elected_at = time.monotonic()
+    assert not control.overslept, "it was elected after it woke up"
