@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from espha.connectors.topics import topic_plan
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
-from espha.pipeline.session import open_session
-from espha.pipeline.stream import PAGE_ROWS
+from espha.pipeline.session import open_session, start_jvm
 from espha.reader import read_project
 from espha.recovery.plain import NotPlainError
 from support.models import SAMPLE, source, xml
@@ -285,14 +285,30 @@ def test_cutting_into_batches_changes_nothing(sample: BatchJob) -> None:
     assert [output for result in cut for output in result.outputs] == whole.outputs
 
 
-@pytest.mark.parametrize("count", [*range(PAGE_ROWS - 4, PAGE_ROWS + 2), 3 * PAGE_ROWS, 2000])
-def test_every_batch_is_answered_at_once(sample: BatchJob, count: int) -> None:
+def test_every_batch_is_answered_at_once(sample: BatchJob) -> None:
     """Whatever part of a page a batch fills, and though empty ones and large values follow it."""
-    rows = rows_of(count)
-    large = Input(rows[0].topic, 7, b"I,N,,x" + b"y" * 70_001)
-    for number, inputs in enumerate([rows, [], [large], rows[:1], []]):
-        result = sample.run([Batch(number or None, number + 1, 0, inputs)])[0]
-        assert len(result.outputs) == len(inputs)
+    every = rows_of(2000)
+    large = Input(every[0].topic, 7, b"I,N,,x" + b"y" * 70_001)
+    sequence = 0
+    for count in (1, *range(40, 75), 500, 2000):
+        rows = every[:count]
+        for inputs in [rows, [], [large], rows[:1], []]:
+            expect, sequence = sequence or None, sequence + 1
+            result = sample.run([Batch(expect, sequence, 0, inputs)])[0]
+            assert len(result.outputs) == len(inputs)
+
+
+def test_nothing_has_the_jvm_collect_all_its_garbage_now_and_then(spark: SparkSession) -> None:
+    """Spark's cleaner would, every half hour, with everything standing still."""
+    context: Any = spark.sparkContext._jsc
+    assert context.sc().cleaner().isEmpty()
+
+
+@pytest.mark.parametrize("master", ["local[1,2]", "local-cluster[1,1,512]", "local[0]", "yarn"])
+def test_other_masters_are_refused_before_anything_starts(master: str) -> None:
+    """With them an engine would wait for ever, for rows in another JVM or that came only once."""
+    with pytest.raises(ValueError, match="shares one JVM"):
+        start_jvm(master, JAR_CACHE / "engine")
 
 
 def test_a_state_can_be_taken_and_put_back(sample: BatchJob) -> None:

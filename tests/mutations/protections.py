@@ -136,4 +136,32 @@ MUTATIONS = (
         f"{_INVARIANTS}::test_i6_no_reader_sees_what_is_not_committed",
         "outputs without an order record",
     ),
+    Mutation(
+        "I5",
+        "a call does not end when an output fits no column",
+        "engine/espha/pipeline/worker.py",
+        "            if ends is not None:\n",
+        "            if False:\n",
+        "tests/unit/pipeline/test_worker.py::test_a_call_ends_though_an_output_fits_no_column",
+        "assert",
+    ),
+    Mutation(
+        "I5",
+        "what one event brings about leaves at once, however much it is",
+        "engine/espha/pipeline/worker.py",
+        "        for at in range(0, len(rows), _ROWS_AT_ONCE):\n"
+        "            share = rows[at : at + _ROWS_AT_ONCE]\n",
+        "        for share in [rows] if rows else []:\n",
+        "tests/unit/pipeline/test_worker.py::test_what_a_page_brings_about_leaves_in_pieces",
+        "assert",
+    ),
+    Mutation(
+        "I5",
+        "an engine begins on a master with which it waits for ever",
+        "engine/espha/protocol/settings.py",
+        "    if not _LOCAL_MASTER.fullmatch(master):\n",
+        '    if not master.startswith("local"):\n',
+        "tests/unit/protocol/test_settings.py::test_another_master_is_refused",
+        "DID NOT RAISE",
+    ),
 )

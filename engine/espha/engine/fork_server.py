@@ -42,6 +42,8 @@ from espha.protocol.settings import Settings, load_settings
 from espha.protocol.states import ExitCode
 
 _LIVES = 100
+_SEARCHES = (50_000, 5, 1_000)
+"""Python's search for cycles in an engine process: all objects only once in a blue moon."""
 _CLEAR_S = 20
 _PR_SET_NAME = 15
 _LOG = structlog.get_logger()
@@ -130,6 +132,8 @@ class _ForkServer:
             self._talk.close()
             self._jvm.let_go()
             os.environ[STATUS_FD_VARIABLE] = str(status)
+
+            gc.set_threshold(*_SEARCHES)
 
             from espha.engine.main import run_engine
 

@@ -17,8 +17,10 @@ from espha.pipeline import worker
 from espha.pipeline.fitting import dead_letter_of, fits, shortened
 from espha.pipeline.stream import (
     BROKEN,
+    END,
     OPEN,
     OPENED,
+    PAGE_BYTES,
     PART,
     PUT,
     REFUSED,
@@ -224,8 +226,9 @@ class BatchJob:
     def _decoding(self) -> tuple[list[Column], list[Column]]:
         """Columns that parse the text of each source's records, and those that read dates in it."""
         kept = [sf.col("row"), sf.col("source"), sf.col("value")]
-        # The end of a page; see BUFFER_BYTES. It depends on the row, or it would be folded away.
-        last = sf.col("row").cast("bigint").alias("last")
+        # What lets a page leave; see PAGE_BYTES.
+        ends = sf.col("source") == END
+        last = sf.when(ends, sf.lit("-" * PAGE_BYTES)).otherwise("").alias("last")
         parsed, dated = [], []
         for index, window in enumerate(self._sources):
             name, layout = f"s{index}", self._model.layouts[index]

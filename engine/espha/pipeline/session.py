@@ -10,23 +10,24 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from espha.pipeline.jars import archive_beside, unfinished
-from espha.pipeline.stream import BUFFER_BYTES, PAGE_ROWS
+from espha.pipeline.stream import BUFFER_BYTES, PAGE_BYTES
+from espha.protocol.settings import local_master
 
 _SETTINGS = {
     # Python workers over unix domain sockets: TCP's delayed ACK costs 40 ms a batch.
     "spark.python.unix.domain.socket.enabled": "true",
     # Input is written while output is read: the job is one long talk with its worker.
     "spark.python.udf.pipelined.enabled": "true",
-    # Nothing waits in a buffer for more: a page is sent when it is written.
+    # The end of a call waits in no buffer for more.
     "spark.sql.execution.pandas.udf.buffer.size": str(BUFFER_BYTES),
     # The kernel's state lives in the worker: one worker, one task, no shuffle.
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.task.maxFailures": "1",
-    # A page, as the worker gets it; by rows alone, so that batches end where pages do.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": str(PAGE_ROWS),
-    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 2),
+    # A page, as the worker gets it; what ends a call is large enough to end its page.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "0",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(PAGE_BYTES),
     # A bad number gives null and a dead letter, never a failed batch.
     "spark.sql.ansi.enabled": "false",
     # Pruned columns would hide malformed records from from_csv and from_json.
@@ -38,13 +39,22 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
+    # There is nothing to clean, and its cleaner would have the JVM stop for a full collection of
+    # garbage every half hour.
+    "spark.cleaner.referenceTracking": "false",
     # Each worker begins as one that has imported everything, and has seen nothing.
     "spark.python.daemon.module": "espha.pipeline.daemon",
     "spark.python.worker.reuse": "false",
 }
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 """PySpark connects to the JVM behind this port, where it is set."""
-_JAVA: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss2m")
+_JAVA: tuple[str, ...] = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xss2m",
+    # Counters for tools outside, which wake a thread twenty times a second.
+    "-XX:-UsePerfData",
+)
 """Small batches run best on quickly compiled code."""
 
 
@@ -55,6 +65,9 @@ def open_session(master: str, jars: Path, *, write_archive: bool = False) -> Spa
         master: Spark's master.
         jars: the directory with the engine's jars.
         write_archive: let the JVM write an archive of its classes when it ends, as `unfinished`.
+
+    Raises:
+        ValueError: an engine cannot run on that master.
     """
     conf = _conf(master, jars, write_archive=write_archive)
     held = None
@@ -73,6 +86,7 @@ def start_jvm(master: str, jars: Path) -> "Jvm":
     """Start a JVM, with Spark in it, for sessions of processes that are forked from this one.
 
     Raises:
+        ValueError: an engine cannot run on that master.
         pyspark.errors.PySparkRuntimeError: it ended at once; what it said stands in the log.
     """
     conf = _conf(master, jars)
@@ -127,7 +141,7 @@ def _conf(master: str, jars: Path, *, write_archive: bool = False) -> SparkConf:
         java = _JAVA
     return (
         SparkConf(loadDefaults=False)
-        .setMaster(master)
+        .setMaster(local_master(master))
         .setAppName("espha")
         .setAll(list(_SETTINGS.items()))
         .set("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))

@@ -2,9 +2,9 @@
 
 Planning a job and scheduling it cost ten times what a small batch does. So the query over the
 table `dev.espha.BatchSource` is started once, and its rows arrive batch by batch; see
-engine/java. Spark hands rows to its Python worker in pages of a fixed number, and a page only when
-one more row is there; so the last page of a call is filled up with rows that mean nothing, and one
-of these is always ahead.
+engine/java. Spark hands rows to its Python worker in pages, and a page only when one more row is
+there. A page ends after so many bytes; the row that ends a call has a column that is as large as a
+page, and is followed by one row that means nothing.
 """
 
 import struct
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-PAGE_ROWS = 128
-"""Rows of a page. Few make small batches fast, many large ones."""
+BUFFER_BYTES = 8192
+"""Size of Spark's buffer towards its worker, and the most that Java writes at once: such a write
+passes the buffer, with all that waited in it. So what ends a call is the last column of its page,
+and whole buffers of it."""
 
-BUFFER_BYTES = 8
-"""Size of Spark's buffer towards its worker. What is written at once and is not smaller passes
-through it at once, with all that waited in it; so a page must end with a column of whole words."""
+PAGE_BYTES = BUFFER_BYTES
+"""Size at which a page ends. Small pages make small batches cheap, large ones large batches."""
 
 OPEN, END, PAD, TAKE, PART, PUT, SKIP = -1, -2, -3, -4, -5, -6, -7
 """`source` of rows that are no input records: they open a batch, end a call, fill a page, ask for
@@ -69,9 +70,6 @@ class Stream:
         Raises:
             RuntimeError: the session cannot do that; the text says what is missing.
         """
-        master = session.sparkContext.master
-        if not master.startswith("local"):
-            raise RuntimeError(f"spark.master is {master}; an engine needs local, such as local[1]")
         jvm: Any = session._jvm
         if not hasattr(jvm.dev.espha.BatchStream, "LAST"):
             raise RuntimeError(
@@ -81,7 +79,6 @@ class Stream:
         if self._stream is None:
             rows = session.read.format(_SOURCE).load()
             self._stream = jvm.dev.espha.BatchStream.open(name, query(rows)._jdf)
-        self._ahead = _ROW.pack(0, PAD, 0)
 
     def call(self, asked: Iterable[Asked]) -> Iterator[Answered]:
         """Send the rows of one call, and return what answers them.
@@ -89,23 +86,22 @@ class Stream:
         Raises:
             py4j.protocol.Py4JJavaError: the query has failed; it cannot be used any more.
         """
-        ahead, self._ahead = self._ahead, b""
-        return _answers(self._stream.run(bytearray(ahead) + _pages(asked)))
+        return _answers(self._stream.run(_rows(asked)))
 
     def close(self) -> None:
         """End the query."""
         self._stream.end()
 
 
-def _pages(asked: Iterable[Asked]) -> bytearray:
-    """Return whole pages: the rows, the end of the call, and at least one row of padding."""
+def _rows(asked: Iterable[Asked]) -> bytearray:
+    """Return the rows, the end of the call, and the row without which that would not leave."""
     rows = bytearray()
     count = 0
     for row, source, value in asked:
         rows += _ROW.pack(row, source, len(value)) + value
         count += 1
     rows += _ROW.pack(count, END, 0)
-    rows += _ROW.pack(0, PAD, 0) * (1 + -(count + 2) % PAGE_ROWS)
+    rows += _ROW.pack(0, PAD, 0)
     return rows
 
 

@@ -11,6 +11,7 @@ with `opcode`, `flags`, `f0` ….
 """
 
 import base64
+import gc
 import json
 import sys
 import traceback
@@ -62,14 +63,27 @@ def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator
     """Return the function for `mapInArrow`; `schema` is that of its output."""
 
     def run(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         worker = _Worker(model, schema)
         for page in pages:
-            yield worker.process(page)
+            yield from worker.process(page)
 
     return run
 
 
 _UNREAD: Final = Handled([], None, ())
+_ROWS_AT_ONCE = 4_096
+"""Rows leave in record batches of at most so many, however many one event brings about."""
+
+
+def settle() -> None:
+    """Spare what lives from now on Python's search for cycles.
+
+    A full search takes as long as there is state, and the kernel's state has no cycles. What is
+    made and dropped event by event is still searched, in shares that take some 20 ms.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 5, 1_000)
 
 
 class _NoPandas:
@@ -95,53 +109,64 @@ def spare_pandas() -> None:
         sys.meta_path.remove(_NoPandas)
 
 
+class _Row(NamedTuple):
+    row: int
+    ordinal: int
+    kind: int
+    text: str | None = None
+    event: Event | None = None
+    """Of an output."""
+
+
 class _Rows:
-    """Output rows, column by column."""
+    """Output rows, on their way into columns."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all rows."""
-        self._heads: list[tuple[int, int, int, str | None]] = []
-        self._events: list[list[tuple[int, Event]]] = [[] for _ in self._schema.names[4:]]
+        self._heads = list(schema.types[:4])
+        self._windows = list(schema.types[4:])
+        self._nulls = [pa.nulls(_ROWS_AT_ONCE, kind) for kind in self._windows]
+        self._rows: list[_Row] = []
 
     def add(self, row: int, ordinal: int, kind: int, text: str | None = None) -> None:
         """Add a row that is not an output."""
-        self._heads.append((row, ordinal, kind, text))
+        self._rows.append(_Row(row, ordinal, kind, text))
 
     def add_event(self, row: int, ordinal: int, window: int, event: Event) -> None:
         """Add an output."""
-        self._events[window].append((len(self._heads), event))
-        self._heads.append((row, ordinal, window, None))
+        self._rows.append(_Row(row, ordinal, window, None, event))
 
-    def take(self) -> pa.RecordBatch:
-        """Return all rows and forget them."""
-        heads = list(zip(*self._heads, strict=True)) or [()] * 4
-        columns = [
-            pa.array(cells, field.type) for cells, field in zip(heads, self._schema, strict=False)
-        ]
-        columns += [
-            _struct_column(events, len(self._heads), field.type)
-            for events, field in zip(self._events, list(self._schema)[4:], strict=True)
-        ]
-        self.clear()
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+    def end_a_call(self) -> int | None:
+        """Return the row that ends a call, if these rows end with its answer."""
+        last = self._rows[-1] if self._rows else None
+        return last.row if last and last.kind == LAST else None
+
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """Yield all rows and forget them."""
+        rows, self._rows = self._rows, []
+        for at in range(0, len(rows), _ROWS_AT_ONCE):
+            share = rows[at : at + _ROWS_AT_ONCE]
+            yield pa.RecordBatch.from_arrays(self._columns(share), schema=self._schema)
+
+    def _columns(self, rows: list[_Row]) -> list[pa.Array]:
+        *heads, _ = zip(*rows, strict=True)
+        columns = [pa.array(cells, kind) for cells, kind in zip(heads, self._heads, strict=True)]
+        there = set(heads[2])
+        for window, kind in enumerate(self._windows):
+            if window in there:
+                columns.append(_struct_column(rows, window, kind))
+            else:
+                columns.append(self._nulls[window].slice(0, len(rows)))
+        return columns
 
 
-def _struct_column(events: list[tuple[int, Event]], size: int, kind: pa.StructType) -> pa.Array:
-    """Return a column of structs that is null but at the places of the events."""
-    if not events:
-        return pa.nulls(size, kind)
-    places = [None] * size
-    for number, (place, _) in enumerate(events):
-        places[place] = number  # type: ignore[call-overload]
-    cells = zip(*((event.opcode, event.flags, *event.values) for _, event in events), strict=True)
-    children = [pa.array(column, part.type) for column, part in zip(cells, kind, strict=True)]
-    return pa.StructArray.from_arrays(children, fields=list(kind)).take(
-        pa.array(places, pa.int64())
-    )
+def _struct_column(rows: list[_Row], window: int, kind: pa.StructType) -> pa.Array:
+    """Return a column of structs that is null but where an event of the window is."""
+    cells: list[tuple[Any, ...] | None] = [None] * len(rows)
+    for place, (_, _, which, _, event) in enumerate(rows):
+        if which == window and event is not None:
+            cells[place] = (event.opcode, event.flags, *event.values)
+    return pa.array(cells, kind)
 
 
 class _Worker:
@@ -165,29 +190,30 @@ class _Worker:
         self._parts: list[bytes] = []
         self._taken: list[bytes] = []
 
-    def process(self, page: pa.RecordBatch) -> pa.RecordBatch:
-        """Process input rows; return the output rows that are ready."""
-        columns = [
-            _struct_rows(page.column(f"s{index}")) for index in range(len(self._model.sources))
-        ]
-        names = ("row", "source", "value")
-        cells = zip(*(page.column(name).to_pylist() for name in names), strict=True)
-        for place, (row, source, value) in enumerate(cells):
+    def process(self, page: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Process input rows; yield the output rows that are ready."""
+        rows, sources, values = (page.column(place).to_pylist() for place in range(3))
+        columns = {
+            index: _struct_rows(page.column(3 + index)) for index in set(sources) if index >= 0
+        }
+        for place, (row, source, value) in enumerate(zip(rows, sources, values, strict=True)):
             if source >= 0:
                 self._note(row, source, value, columns[source][place])
             elif source != PAD:
                 self._publish()
                 self._obey(row, source, value)
         self._publish()
-        return self._taken_out()
+        yield from self._taken_out()
 
-    def _taken_out(self) -> pa.RecordBatch:
+    def _taken_out(self) -> Iterator[pa.RecordBatch]:
+        ends = self._out.end_a_call()
         try:
-            return self._out.take()
+            yield from self._out.take()
         except Exception as error:  # a value that its column cannot hold
-            self._out.clear()
             self._break(0, error, named=False)
-            return self._out.take()
+            if ends is not None:
+                self._obey(ends, END, "")
+            yield from self._out.take()
 
     def _break(self, row: int, error: Exception, *, named: bool) -> None:
         """Say that the kernel has failed; its state is of no use any more."""
@@ -325,6 +351,7 @@ class _Worker:
             note = json.dumps({"error": f"{type(error).__name__}: {error}"})
         else:
             self._kernel, self._project, self._sequence = kernel, project, sequence
+            settle()
             note = json.dumps({"sequence": sequence})
         self._out.add(row, 0, STATE, note)
 
@@ -352,10 +379,9 @@ class _Worker:
 
 def _struct_rows(column: pa.StructArray) -> list[tuple[Any, ...] | None]:
     """Turn a struct column into one tuple a row, None where the struct is null."""
-    children = [child.to_pylist() for child in column.flatten()]
-    return [
-        cells if valid else None
-        for cells, valid in zip(
-            zip(*children, strict=True), column.is_valid().to_pylist(), strict=True
-        )
-    ]
+    children = [column.field(place).to_pylist() for place in range(column.type.num_fields)]
+    rows: list[tuple[Any, ...] | None] = list(zip(*children, strict=True))
+    for place, valid in enumerate(column.is_valid().to_pylist()):
+        if not valid:
+            rows[place] = None
+    return rows

@@ -5,13 +5,15 @@ Nobody else spells these names: who starts a process makes `Settings` and gives 
 """
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 PREFIX = "ESPHA_"
+_LOCAL_MASTER = re.compile(r"local(\[([1-9][0-9]*|\*)\])?", re.ASCII)
 
 
 class SettingsError(Exception):
@@ -54,7 +56,11 @@ class Settings(BaseModel):
     http_port: int = Field(
         8080, ge=0, le=65_535, description="Port on which the supervisor listens; 0: a free one."
     )
-    spark_master: str = Field("local[1]", description="Spark master; `local[…]` only.")
+    spark_master: str = Field(
+        "local[1]",
+        description="Spark master: `local`, `local[<threads>]` or `local[*]`; the engine and its "
+        "Spark share one JVM.",
+    )
     jars: Path = Field(
         Path("/opt/espha/jars"), description="Folder with the engine's own jar and kafka-clients."
     )
@@ -83,6 +89,11 @@ class Settings(BaseModel):
         "fault campaign).",
     )
 
+    @field_validator("spark_master")
+    @classmethod
+    def _local(cls, master: str) -> str:
+        return local_master(master)
+
     def environment(self) -> dict[str, str]:
         """Return the variables that say the same; those that were not set are left out."""
         return {
@@ -90,6 +101,23 @@ class Settings(BaseModel):
             for name in type(self).model_fields
             if name in self.model_fields_set
         }
+
+
+def local_master(master: str) -> str:
+    """Return Spark's master, if an engine can run on it.
+
+    With another one, or one that repeats what has failed, an engine would wait for ever: its rows
+    go to Spark within one JVM, and once.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not _LOCAL_MASTER.fullmatch(master):
+        raise ValueError(
+            f"Spark's master cannot be {master!r}; an engine shares one JVM with Spark: local, "
+            "local[<threads>] or local[*]"
+        )
+    return master
 
 
 def variable(setting: str) -> str:

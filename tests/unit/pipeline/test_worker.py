@@ -1,5 +1,6 @@
 """The worker's half of a batch: the same rows, however the records are cut into pages."""
 
+import gc
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -66,8 +67,22 @@ def page(rows: list[tuple[int, Row]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=["row", "source", "value", "s0"])
 
 
+@pytest.fixture(autouse=True)
+def _unsettled() -> Iterator[None]:
+    """Undo what a worker does to its own process."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
 def run(size: int, text: str = MODEL, skip: int | None = None) -> list[dict[str, Any]]:
     """Return what comes out, in pages of so many rows."""
+    return [row for batch in batches(size, text, skip) for row in batch.to_pylist()]
+
+
+def batches(size: int, text: str = MODEL, skip: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Return what comes out as it comes, in pages of so many rows."""
     project = read_project(text)
     model = worker.WorkerModel(
         text, ("q/in",), (record_layout(project.windows["q/in"]),), ("q/out", "q/same")
@@ -83,8 +98,7 @@ def run(size: int, text: str = MODEL, skip: int | None = None) -> list[dict[str,
         for at in range(0, len(numbered), size):
             yield page(numbered[at : at + size])
 
-    made = worker.run_batches(model, OUT)(pages())
-    return [row for batch in made for row in batch.to_pylist()]
+    return worker.run_batches(model, OUT)(pages())
 
 
 def test_records_in_one_page_are_those_one_by_one() -> None:
@@ -92,6 +106,22 @@ def test_records_in_one_page_are_those_one_by_one() -> None:
     for size in (3, 128):
         assert run(size) == expected
     assert {row["kind"] for row in expected} == {0, 1, OPENED, REFUSED, LAST}
+
+
+def test_what_a_page_brings_about_leaves_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows one event or the time brings about."""
+    expected = run(128)
+    monkeypatch.setattr(worker, "_ROWS_AT_ONCE", 3)
+    pieces = list(batches(128))
+    assert [row for piece in pieces for row in piece.to_pylist()] == expected
+    assert max(piece.num_rows for piece in pieces) == 3
+
+
+def test_a_worker_does_not_search_all_its_state_for_cycles() -> None:
+    run(128)
+    young, middle, old = gc.get_threshold()
+    assert young * middle * old > 10**8
+    assert gc.get_freeze_count() > 10_000
 
 
 def test_each_record_has_its_own_outputs_and_refusals() -> None:
@@ -150,3 +180,19 @@ def test_what_is_set_aside_is_refused_unseen() -> None:
     assert (aside["kind"], aside["ordinal"], aside["text"]) == (REFUSED, 0, "set aside")
     places = [row["row"] for row in rows]
     assert places[: places.index(7)] == sorted(places[: places.index(7)])
+
+
+@pytest.mark.parametrize("size", [1, 3, 128])
+def test_a_call_ends_though_an_output_fits_no_column(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Its page may be the one that ends the call."""
+
+    def overflows(*_: Any) -> None:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(worker, "_struct_column", overflows)
+    rows = run(size)
+    assert BROKEN in {row["kind"] for row in rows}
+    assert [row["kind"] for row in rows if row["kind"] == LAST] == [LAST]
+    assert rows[-1]["kind"] == LAST

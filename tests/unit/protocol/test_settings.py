@@ -45,6 +45,21 @@ def test_every_wrong_variable_is_named() -> None:
     ]
 
 
+@pytest.mark.parametrize("master", ["local", "local[1]", "local[16]", "local[*]"])
+def test_an_engine_runs_on_a_local_master(master: str) -> None:
+    told = {"ESPHA_BOOTSTRAP": "k:1", "ESPHA_SPARK_MASTER": master}
+    assert load_settings(told).spark_master == master
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local[1,2]", "local[0]", "local-cluster[1,1,512]", "local[1]\n", "localhost", "spark://h:1"],
+)
+def test_another_master_is_refused(master: str) -> None:
+    with pytest.raises(SettingsError, match=r"ESPHA_SPARK_MASTER: .* shares one JVM with Spark"):
+        load_settings({"ESPHA_BOOTSTRAP": "k:1", "ESPHA_SPARK_MASTER": master})
+
+
 def test_a_token_is_not_shown() -> None:
     assert "secret" not in repr(FULL)
 
