@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 _INVARIANTS = "tests/component/test_invariants.py"
+_STUCK = "tests/component/test_stuck.py"
 _FORK_SERVER = "tests/component/test_fork_server.py"
 
 
@@ -11,7 +12,7 @@ class Mutation:
     """One protection, taken out.
 
     Attributes:
-        invariant: I1 to I6, as in docs/explanation/protocol.md.
+        invariant: I1 to I6, as in docs/explanation/protocol.md; `live`: output goes on.
         text: what is taken out, for people.
         file: where, from the project's root.
         old: the code of the protection, which stands there once.
@@ -163,5 +164,59 @@ MUTATIONS = (
         '    if not master.startswith("local"):\n',
         "tests/unit/protocol/test_settings.py::test_another_master_is_refused",
         "DID NOT RAISE",
+    ),
+    Mutation(
+        "live",
+        "a supervisor goes by heartbeats alone",
+        "engine/espha/ha/progress_judge.py",
+        "            return KillReason.STUCK\n",
+        "            return None\n",
+        f"{_STUCK}::test_a_child_that_hangs_in_a_batch_is_replaced",
+        "b is active",
+    ),
+    Mutation(
+        "live",
+        "nobody looks at the processes below a child",
+        "engine/espha/ha/progress_judge.py",
+        "            return KillReason.STOPPED\n",
+        "            return None\n",
+        f"{_STUCK}::test_a_child_with_a_frozen_process_is_replaced",
+        "b is active",
+    ),
+    Mutation(
+        "live",
+        "any broker that answers will do",
+        "engine/espha/ha/supervisor.py",
+        "        if all(answers) or not self._asks.due(answers):\n",
+        "        if any(answers) or not self._asks.due(answers):\n",
+        f"{_STUCK}::test_whom_one_broker_does_not_answer_gives_way",
+        "b is active",
+    ),
+    Mutation(
+        "live",
+        "a standby sees input that nobody takes, and says nothing",
+        "engine/espha/ha/supervisor.py",
+        "self._kafka.settled and self._witness.suspects()",
+        "self._kafka.settled and not self._witness",
+        f"{_STUCK}::test_a_standby_deposes_whoever_does_not_take_its_input",
+        "b is active",
+    ),
+    Mutation(
+        "live",
+        "who hears less gives way to who hears something else",
+        "engine/espha/ha/kafka_probe.py",
+        "    return all(there or not here for there, here in pairs) and any(\n",
+        "    return any(\n",
+        "tests/unit/ha/test_kafka_probe.py::test_who_hears_more_must_hear_all_the_rest",
+        "is False",
+    ),
+    Mutation(
+        "live",
+        "a standby waits for ever for input that the order log names",
+        "engine/espha/engine/inputs.py",
+        "            standstill.look(self._stable[wanted.topic])\n",
+        "",
+        "tests/unit/engine/test_inputs.py::test_a_range_that_never_comes_is_not_waited_for_for_ever",
+        "it waits for ever",
     ),
 )

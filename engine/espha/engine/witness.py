@@ -1,6 +1,7 @@
 """What a standby sees of input that nobody orders; its supervisor judges it."""
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from espha.engine.position import Position
@@ -33,8 +34,16 @@ class _Inputs(Protocol):
 class Witness:
     """Looks now and then whether input waits, and for how long already."""
 
-    def __init__(self, log: _Log, inputs: _Inputs, at: Position, doing: Doing) -> None:
+    def __init__(
+        self,
+        log: _Log,
+        inputs: _Inputs,
+        at: Position,
+        doing: Doing,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Say in `doing` since when there is input that waits, with nothing ordered since."""
+        self._clock = clock
         self._log, self._inputs, self._at, self._doing = log, inputs, at, doing
         self._next = 0.0
         self._since: float | None = None
@@ -42,7 +51,7 @@ class Witness:
 
     def look(self) -> None:
         """Look, if it is time to; costs a question to Kafka where something waits for long."""
-        now = time.monotonic()
+        now = self._clock()
         if now < self._next:
             return
         self._next = now + _LOOK_S

@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from espha.kafka import order_log as orderlog
+from espha.kafka import reader
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.protocol.order import OrderRecord
@@ -118,6 +119,16 @@ def decoded(broker: Broker, **fields: object) -> OrderRecord:
     told = json.loads(record(0).value() or b"") | fields
     broker.entries = [Entry(0, json.dumps(told).encode())]
     return OrderLog("b", "t.M").poll(0, 9)[0]
+
+
+def test_a_log_that_does_not_go_on_is_not_waited_for_for_ever(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its leader does not answer this engine; in a take-over others wait for it."""
+    monkeypatch.setattr(reader, "STANDSTILL_S", 0.0)
+    broker.entries = [record(0)]
+    with pytest.raises(LogError, match=r"waiting for offset 9: nothing has come"):
+        list(OrderLog("b", "t.M").read_to(9, 10))
 
 
 def test_a_field_of_a_newer_espha_is_ignored(broker: Broker) -> None:

@@ -1,0 +1,123 @@
+"""Which records of a range an engine processes, from a consumer that is a plain list."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from espha.engine import inputs as module
+from espha.engine.digests import inputs_digest
+from espha.engine.inputs import Inputs
+from espha.kafka import reader
+from espha.kafka.reader import LogError
+from espha.pipeline.job import Input
+from espha.protocol.order import Cursor, Range
+
+TOPIC = "t.I"
+Read = Callable[..., Inputs]
+
+
+class Entry:
+    """A record, or (without a value) the news that the end is reached."""
+
+    def __init__(self, offset: int, value: bytes | None) -> None:
+        self._offset, self._value = offset, value
+
+    def error(self) -> KafkaError | None:
+        """None for a record."""
+        return None if self._value is not None else KafkaError(KafkaError._PARTITION_EOF)
+
+    def offset(self) -> int:
+        """Where it lies."""
+        return self._offset
+
+    def topic(self) -> str:
+        """The input topic."""
+        return TOPIC
+
+    def value(self) -> bytes | None:
+        """The record."""
+        return self._value
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Read:
+    """Make inputs of a topic that holds records at these offsets."""
+
+    class Broker:
+        entries: list[Entry]
+        idle = 0
+
+        def __init__(self, *_: Any, **__: Any) -> None:
+            """Connect."""
+
+        def first(self, topic: str) -> int:
+            """Return the first offset."""
+            return self.entries[0].offset()
+
+        def poll(self, timeout: float) -> Entry | None:
+            """Return the next entry."""
+            self.idle += not self.entries
+            assert self.idle < 100_000, "it waits for ever"
+            return self.entries.pop(0) if self.entries else None
+
+        def consume(self, limit: int, timeout: float) -> list[Entry]:
+            """Return no more."""
+            return []
+
+    def made(*offsets: int, cursors: dict[str, Cursor] | None = None, ends: bool = True) -> Inputs:
+        Broker.entries = [Entry(at, b"%d" % at) for at in offsets]
+        if ends:
+            Broker.entries.append(Entry(max(offsets) + 1, None))
+        monkeypatch.setattr(module, "Offsets", Broker)
+        monkeypatch.setattr(module, "reader", Broker)
+        return Inputs("b", [TOPIC], cursors)
+
+    return made
+
+
+def test_what_lies_before_the_first_range_is_not_processed(read: Read) -> None:
+    """The first order record that is left names offset 3; the topic still holds 1 and 2."""
+    found = read(1, 2, 3, 4).read(Range(TOPIC, 3, 5))
+    assert [entry.offset for entry in found] == [3, 4]
+
+
+def test_a_range_whose_last_record_is_missing_is_refused(read: Read) -> None:
+    with pytest.raises(LogError, match=r"t\.I: the record at offset 5"):
+        read(3, 4, 7).read(Range(TOPIC, 3, 6))
+
+
+def test_a_range_that_never_comes_is_not_waited_for_for_ever(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker that leads the topic is out of reach, or has lost its end."""
+    monkeypatch.setattr(reader, "STANDSTILL_S", 0.0)
+    monkeypatch.setattr(module, "_STEP_S", 0)
+    with pytest.raises(LogError, match=r"t\.I, waiting for offset 9: nothing has come"):
+        read(3, 4, ends=False).read(Range(TOPIC, 3, 10))
+
+
+def test_input_that_nobody_orders_is_noticed(read: Read) -> None:
+    inputs = read(3, 4, 5)
+    assert inputs.waiting()
+    inputs.read(Range(TOPIC, 3, 5))
+    assert inputs.waiting()
+    inputs.read(Range(TOPIC, 5, 6))
+    assert not inputs.waiting()
+
+
+def test_the_digest_tells_apart_what_may_not_be_mixed_up() -> None:
+    one = [Input("t", 1, b"ab"), Input("t", 2, b"c")]
+    others = [
+        [],
+        one[:1],
+        one[::-1],
+        [Input("t", 1, b"a"), Input("t", 2, b"bc")],
+        [Input("t", 1, b"ab"), Input("t", 3, b"c")],
+        [Input("t", 1, b"ab"), Input("u", 2, b"c")],
+        [*one, Input("t", 3, b"")],
+    ]
+    digests = [inputs_digest(each) for each in (one, *others)]
+    assert len(set(digests)) == len(digests)
+    assert digests[0] == inputs_digest(iter(one))
