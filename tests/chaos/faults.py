@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from chaos.poisoned import EXITS, RAISES
 from chaos.site import Pod
 from chaos.stroke import Mend, Stroke, lasting
 from chaos.trial import Trial
@@ -27,7 +28,7 @@ class Fault:
         prepare: finds the victims before the moment comes, so that nothing stands between the
             moment and the stroke; returns what strikes. None: `chaos.cluster` strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        needs: `proxy`, `disk`, `clock`, `cluster` or `plain`: what a trial must have for it.
+        needs: `proxy`, `disk`, `clock`, `poison`, `cluster` or `plain`: what a trial must have for it.
         moments: whether it also strikes in the middle of transactions.
     """
 
@@ -289,6 +290,22 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+def poison(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Put a row into the load on which each engine dies, in one way or another."""
+    pod, before = trial.active(), trial.quarantined()
+    kind = chance.choice([RAISES, EXITS])
+
+    def strike() -> Stroke:
+        trial.publish(kind)
+
+        def mend() -> None:
+            wait_until(lambda: trial.quarantined() > before, LIMIT_S, "the row is set aside")
+
+        return Stroke(pod.name, mend, {RAISES: "exception", EXITS: "end of the worker"}[kind])
+
+    return strike
+
+
 def _failures(pod: Pod) -> int:
     return int(pod.status().get("snapshot_failures") or 0)
 
@@ -348,6 +365,7 @@ FAULTS = {
     ),
     "disk-full": Fault("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
     "clock": Fault("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
+    "poison": Fault("a row on which engines die", poison, 6, needs="poison", moments=False),
     "cut-both": Fault("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
     "node": Fault("the active engine's node goes away without a word", node, 1, needs="proxy"),
     "slow": Fault("all engines' network is slow and loses packets", slow, 1, needs="proxy"),

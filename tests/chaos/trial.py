@@ -10,8 +10,9 @@ from http import HTTPStatus
 from pathlib import Path
 from random import Random
 
-from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, Producer, TopicPartition
 
+from chaos import poisoned
 from chaos.clock import Clock
 from chaos.disk import SmallDisk
 from chaos.here import ENVIRONMENT
@@ -86,6 +87,7 @@ class Trial:
             "ESPHA_SNAPSHOT_INTERVAL_S": str(_SNAPSHOT_S),
             "ESPHA_ACK_LOG": str(self.ack_log(engine)),
             **(self.clocks[engine].environment() if engine in self.clocks else {}),
+            **(poisoned.environment() if "poison" in self._needs else {}),
         }
 
     def ack_log(self, engine: str) -> Path:
@@ -199,6 +201,18 @@ class Trial:
         if not arrivals or arrivals[-1].time <= since:
             return False
         return time.time_ns() // 1_000_000 - self.model.stamp(arrivals[-1].value) < _FRESH_MS
+
+    def publish(self, number: int) -> None:
+        """Write one more row into the load's stream."""
+        producer = Producer({**CLIENT_TUNING, "bootstrap.servers": self.site.kafka.bootstrap})
+        text = self.model.row(number, time.time_ns() // 1_000_000)
+        topic = self.plan.inputs[self.model.sources[0]]
+        producer.produce(topic, text.encode(), partition=PARTITION)
+        producer.flush()
+
+    def quarantined(self) -> int:
+        """Return how many records have been set aside, as the active engine says."""
+        return int(self.active().status().get("quarantined") or 0)
 
     def random_moment(self, chance: Random) -> None:
         """Let one to twenty outputs go by, and a little more than a batch's time at the most."""

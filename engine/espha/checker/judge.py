@@ -47,13 +47,16 @@ class Evidence:
 
 def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[SumWindow]) -> Report:
     """Compare what came with what must come."""
-    wanted = expect_sums(evidence.input_topic, evidence.inputs, source, sums)
+    order = check_order(evidence.order)
+    topic = evidence.input_topic
+    skipped = {offset for name, offset in order.skipped if name == topic}
+    wanted = expect_sums(topic, evidence.inputs, source, sums, skipped)
     report = judge_order(evidence)
     report.topic = compare(
         [each.id for each in wanted.outputs], [each.id for each in evidence.outputs]
     )
     report.dead_letters = compare(wanted.dead, [each.id for each in evidence.dead])
-    report.order += _balance(check_order(evidence.order), evidence)
+    report.order += _balance(order, evidence)
     _values(report, wanted, evidence.outputs, target, {each.output for each in sums})
     _files(report, evidence, source)
     return report

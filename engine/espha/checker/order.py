@@ -17,6 +17,7 @@ class OrderLog:
         epoch: the newest epoch; `epoch - 1` take-overs happened.
         outputs: number of records that all batches say they wrote.
         ranges: of input records, in the order in which they were processed.
+        skipped: topic and offset of records that engines have set aside.
         models: how often the model was changed.
         problems: sentences, empty when all is well.
     """
@@ -25,6 +26,7 @@ class OrderLog:
     epoch: int = 0
     outputs: int = 0
     ranges: list[Range] = field(default_factory=list)
+    skipped: set[tuple[str, int]] = field(default_factory=set)
     models: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -41,12 +43,21 @@ def check_order(values: Iterable[bytes | str]) -> OrderLog:
             log.problems += _range(taken, record["sequence"], topic, start, end)
             taken[topic] = end
             log.ranges.append(Range(topic, start, end))
+        for topic, offset, _ in record.get("skipped", ()):
+            log.problems += _place(record, topic, offset)
+            log.skipped.add((topic, offset))
         log.records += 1
         log.outputs += record["outputs"]
         log.epoch = max(log.epoch, record["epoch"])
         log.models += record["model"] != before.get("model", record["model"])
         before = record
     return log
+
+
+def _place(record: dict[str, Any], topic: str, offset: int) -> list[str]:
+    if any(name == topic and start <= offset < end for name, start, end in record["inputs"]):
+        return []
+    return [f"sequence {record['sequence']}: {topic} {offset} is set aside, and not in the batch"]
 
 
 def _steps(before: dict[str, Any], record: dict[str, Any]) -> list[str]:

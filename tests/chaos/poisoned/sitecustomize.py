@@ -1,7 +1,7 @@
 """Python runs this first in an engine whose kernel does not survive some events.
 
-An event is poison when one of its values is one of these numbers: a model would need a mistake of
-the engine's own to do the same.
+An event is poison when one of its values is a number of `chaos.poisoned`: a model would need a
+mistake of the engine's own to do the same.
 """
 
 import importlib.util
@@ -14,7 +14,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-RAISES, HANGS, EATS, EXITS = 666_000_001, 666_000_002, 666_000_003, 666_000_004
+from chaos.poisoned import EATS, EXITS, HANGS, RAISES
+
 _MODULE = "espha.kernel.flow"
 
 

@@ -238,3 +238,18 @@ def test_a_changed_model_is_no_damage(evidence: Evidence) -> None:
     ]  # fmt: skip
     report = judge_order(evidence)
     assert (report.ok, report.models) == (True, 1)
+
+
+def test_a_record_that_was_set_aside_is_a_dead_letter(evidence: Evidence) -> None:
+    """The last one here, so that no sum is another one; the order record has to name it."""
+    last = ROWS - 1
+    evidence.outputs.pop()
+    evidence.dead.append(Read(0, evidence.inputs[last].value, f"in:{last}:0"))
+    evidence.result_file = None
+    assert not judged(evidence).ok
+    skipped = order_record(3, 20, ROWS, skipped=[["in", last, "no engine survives it"]])
+    evidence.order[2] = json.dumps(skipped)
+    assert judged(evidence).complaints() == []
+    elsewhere = order_record(3, 20, ROWS, skipped=[["in", 3, "no engine survives it"]])
+    evidence.order[2] = json.dumps(elsewhere)
+    assert "in 3 is set aside, and not in the batch" in judged(evidence).complaints()[0]

@@ -1,0 +1,14 @@
+"""Rows on which the kernel of an engine dies; `sitecustomize` says how."""
+
+import os
+from pathlib import Path
+
+from chaos.here import ENVIRONMENT
+
+RAISES, HANGS, EATS, EXITS = 666_000_001, 666_000_002, 666_000_003, 666_000_004
+"""Numbers that make an event poison: what comes of one."""
+
+
+def environment() -> dict[str, str]:
+    """Return what makes some rows poison in a process."""
+    return {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), ENVIRONMENT["PYTHONPATH"]])}
