@@ -74,9 +74,9 @@ class DeathRegister:
         )
         if client is not None:
             with contextlib.suppress(KazooException, KazooTimeoutError):
-                # In this order, and before whatever this session does next; the first fails but
-                # for the first time.
-                client.create_async(self._path, deaths.encode(), makepath=True)
+                # In this order, and before whatever this session does next; the first one fails
+                # but for the first time. The election's znode is there: somebody was elected.
+                client.create_async(self._path, deaths.encode())
                 client.set_async(self._path, deaths.encode(), _ANY_VERSION)
 
     def forget(self) -> None:
@@ -121,6 +121,11 @@ class DeathRegister:
     def _changed(self, _event: Any) -> None:
         self._look()
 
+    def _found(self, answer: Any) -> None:
+        """Look again where it was made between two looks."""
+        if answer.successful() and answer.get_nowait() is not None:
+            self._look()
+
     def _read(self, answer: Any) -> None:
         client = self._client
         try:
@@ -128,7 +133,7 @@ class DeathRegister:
         except NoNodeError:
             if client is not None:
                 with contextlib.suppress(KazooException, KazooTimeoutError):
-                    client.exists_async(self._path, self._changed)
+                    client.exists_async(self._path, self._changed).rawlink(self._found)
             return
         except (KazooException, KazooTimeoutError, ValidationError):
             return

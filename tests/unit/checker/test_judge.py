@@ -252,4 +252,5 @@ def test_a_record_that_was_set_aside_is_a_dead_letter(evidence: Evidence) -> Non
     assert judged(evidence).complaints() == []
     elsewhere = order_record(3, 20, ROWS, skipped=[["in", 3, "no engine survives it"]])
     evidence.order[2] = json.dumps(elsewhere)
-    assert "in 3 is set aside, and not in the batch" in judged(evidence).complaints()[0]
+    complaints = judged(evidence).complaints()
+    assert any("in 3 is set aside, and not in the batch" in each for each in complaints)

@@ -1,0 +1,142 @@
+"""What supervisors tell each other, through ZooKeeper, of engines that died in a batch."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from espha.ha.deaths import DeathRegister
+from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote
+from espha.protocol.order import Range
+from support.servers import ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+
+class Seat:
+    """A supervisor with its engine, as far as deaths go."""
+
+    def __init__(self, servers: str, root: str, note: Path) -> None:
+        self.note = UnderWayNote(note)
+        self.register = DeathRegister(note.name, root, self.note)
+        self.told: list[Deaths] = []
+        self._servers, self._root = servers, root
+        self.client: KazooClient | None = None
+
+    def tell_deaths(self, deaths: Deaths) -> None:
+        """Be told, as the engine."""
+        self.told.append(deaths)
+
+    def live(self) -> None:
+        """Begin a life."""
+        self.client = KazooClient(hosts=self._servers)
+        self.client.start()
+        self.client.ensure_path(self._root)
+        self.register.follow(self.client, self)
+
+    def die(self, after: int, *, records: int = 5) -> None:
+        """End a life in the middle of a batch."""
+        self.note.open()
+        inputs = (Range("t.I", 10, 10 + records),)
+        self.note.write(UnderWay(log="id", after=after, records=records, inputs=inputs))
+        self.register.count()
+        self.end()
+
+    def end(self) -> None:
+        """End a session, right behind what it has been asked for last."""
+        if self.client:
+            self.client.stop()
+            self.client.close()
+            self.client = None
+
+
+Seats = Callable[[str], Seat]
+
+
+@pytest.fixture
+def seat(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Seats]:
+    """Make supervisors of one deployment."""
+    root = f"/ESP/test/{uuid.uuid4().hex}/engines"
+    with ExitStack() as ends:
+
+        def made(name: str) -> Seat:
+            one = Seat(zookeeper.connect, root, tmp_path / name)
+            ends.callback(one.end)
+            return one
+
+        yield made
+
+
+def test_deaths_are_counted_over_all_engines(seat: Seats) -> None:
+    """Each sees what the others have counted, whoever began, and whoever came when."""
+    first, second, third = seat("a"), seat("b"), seat("c")
+    first.live()
+    second.live()
+    first.die(after=7)
+    wait_until(lambda: [each.count for each in second.told] == [1], 30, "the first death")
+    second.die(after=7)
+    third.live()
+    wait_until(lambda: [each.count for each in third.told] == [2], 30, "the second death")
+    assert third.told[-1].by == "b"
+    first.live()
+    wait_until(
+        lambda: [each.count for each in first.told[-1:]] == [2], 30, "what the other counted"
+    )
+    assert first.note.read() is None, "a death is counted once"
+
+
+def test_what_is_new_counts_from_one(seat: Seats) -> None:
+    first, second = seat("a"), seat("b")
+    first.live()
+    first.die(after=7)
+    second.live()
+    wait_until(lambda: bool(second.told), 30, "the first death")
+    second.note.open()
+    elsewhere = (Range("t.I", 90, 95),)
+    second.note.write(UnderWay(log="id", after=60, records=5, inputs=elsewhere))
+    second.register.count()
+    second.end()
+    first.live()
+    wait_until(lambda: first.told[-1].after == 60, 30, "another stretch")
+    assert first.told[-1].count == 1
+
+
+def test_without_zookeeper_a_supervisor_counts_for_itself(tmp_path: Path) -> None:
+    """It tells its next engine, and nothing breaks."""
+    alone = Seat("127.0.0.1:1", "/root", tmp_path / "a")
+    for _ in range(2):
+        client = KazooClient(hosts="127.0.0.1:1")
+        alone.register.follow(client, alone)
+        alone.die(after=7)
+    assert [each.count for each in alone.told] == [1]
+
+
+def test_an_end_that_says_nothing_is_not_counted(tmp_path: Path) -> None:
+    alone = Seat("127.0.0.1:1", "/root", tmp_path / "a")
+    alone.note.open()
+    alone.note.write(UnderWay(log="id", after=7, records=5))
+    alone.register.forget()
+    alone.register.count()
+    alone.register.follow(KazooClient(hosts="127.0.0.1:1"), alone)
+    assert alone.told == []
+
+
+def test_time_that_kills_is_tried_again_slowly(tmp_path: Path) -> None:
+    """And the status says that nothing can be set aside."""
+    alone = Seat("127.0.0.1:1", "/root", tmp_path / "a")
+    pauses = []
+    for _ in range(9):
+        alone.note.open()
+        alone.note.write(UnderWay(log="id", after=7, records=0, reason="it fails"))
+        alone.register.count()
+        pauses.append(alone.register.pause_s())
+    assert pauses[0] == 0
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 30
+    told = alone.register.trouble(7)
+    assert "9 lives in a row have ended behind order record 7" in told
+    assert "only time passes (it fails): nothing can be set aside" in told
+    assert alone.register.trouble(8) == ""
