@@ -28,7 +28,7 @@ class Fault:
         prepare: finds the victims before the moment comes, so that nothing stands between the
             moment and the stroke; returns what strikes. None: `chaos.cluster` strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        needs: `proxy`, `disk`, `clock`, `poison`, `cluster` or `plain`: what a trial must have for it.
+        needs: `proxy`, `disk`, `clock`, `poison`, `cluster` or `plain`: what a trial must have.
         moments: whether it also strikes in the middle of transactions.
     """
 
