@@ -28,6 +28,7 @@ from espha.engine.quarantine import BLIND, Quarantine
 from espha.engine.witness import Witness
 from espha.kafka.order_log import OrderLog
 from espha.kafka.writer import Fenced
+from espha.kernel import SEMANTICS
 from espha.model import Project, model_digest
 from espha.pipeline.job import Batch
 from espha.protocol.child_side import Control
@@ -131,6 +132,7 @@ class Engine:
                 self._doing.begin(Step.WAITING)
                 self._follower.poll(_LOOK_S)
                 self._witness.look()
+                self._show_lag()
                 self._snapshot()
             self._take_over()
             while self._control.role is Role.ACTIVE:
@@ -180,6 +182,12 @@ class Engine:
         self._log.reopen(self._leader.publisher.committed - 1)
         self._leader.step_down()
 
+    def _show_lag(self) -> None:
+        """Be in sync as long as the end of the order log is near."""
+        state = EngineState.STANDBY if self._follower.lag.in_sync else EngineState.REPLAYING
+        if state is not self._state:
+            self._report(state)
+
     def _snapshot(self) -> None:
         """Keep the state now and then; one that fails costs a line in the log."""
         active = self._state is EngineState.ACTIVE
@@ -214,6 +222,9 @@ class Engine:
             model=self._label,
             model_digest=self._model,
             replayed=self._follower.replayed,
+            lag_records=self._follower.lag.records,
+            lag_ms=self._follower.lag.ms,
+            semantics=SEMANTICS,
             **vars(at.counts),  # dict() of a model costs several times as much
             **vars(self._scheduler.facts()),
         )

@@ -7,6 +7,7 @@ import structlog
 
 from espha.engine.digests import inputs_digest
 from espha.engine.inputs import Inputs
+from espha.engine.lag import Lag
 from espha.engine.position import Position
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
@@ -79,6 +80,7 @@ class Follower:
         self._model, self._runtime, self._moved = model, runtime, moved
         self._doing = doing
         self._base = at.sequence
+        self.lag = Lag()
         self.forgives = False
         """Whether what this engine makes of a record counts, though it is not what the log says."""
         self._semantics = SEMANTICS
@@ -88,6 +90,7 @@ class Follower:
     def poll(self, timeout: float) -> None:
         """Process what is new, waiting up to `timeout` seconds for a record."""
         self._follow(self._log.poll(timeout, _REPLAY_RECORDS))
+        self.lag.look(self._log.behind)
 
     def expect_whole(self, end: int) -> None:
         """Refuse a log whose records are all gone: nobody knows then where it had come to."""
@@ -103,6 +106,7 @@ class Follower:
         """Process all records before offset `end`."""
         for records in self._log.read_to(end, _REPLAY_RECORDS):
             self._follow(records)
+        self.lag.look(0)
 
     def _follow(self, records: list[OrderRecord]) -> None:
         """Process order records, as many as fit in one Spark job together."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, TopicPartition
 from pydantic import BaseModel, Field, ValidationError
 
 from espha.kafka.reader import (
+    PARTITION,
     STANDSTILL_S,
     LogError,
     Offsets,
@@ -51,6 +52,17 @@ class OrderLog:
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 self._reached = max(self._reached, message.offset())
         return records
+
+    @property
+    def behind(self) -> int:
+        """How many order records are known to be there that have not been returned, about.
+
+        Costs no question to a broker: each answer with records says where the end is. A record
+        takes two offsets, one for the marker of its transaction.
+        """
+        place = TopicPartition(self.topic, PARTITION)
+        _, high = self._consumer.get_watermark_offsets(place, cached=True)
+        return max(0, (int(high) - self._reached) // 2)
 
     def at(self, end: int) -> bool:
         """Tell whether every record below the stable offset `end` has been returned.

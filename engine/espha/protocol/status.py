@@ -105,6 +105,16 @@ class EngineProgress(SnapshotFacts, Counts):
     replayed: Annotated[int, GAUGE] = Field(
         description="Order records that this life has replayed."
     )
+    lag_records: Annotated[int, GAUGE] = Field(
+        0, description="Order records that a standby knows of and has not processed."
+    )
+    lag_ms: Annotated[int, GAUGE] = Field(
+        0, description="How long ago a standby was at the end of the order log, in ms; 0: it is."
+    )
+    semantics: Annotated[int, GAUGE] = Field(
+        0,
+        description="Version of what models mean to this engine, as order records have it.",
+    )
 
 
 class InputProgress(Message):

@@ -13,6 +13,7 @@ from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
+from espha.engine.lag import FAR
 from espha.kafka.held import HeldTopics
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
@@ -20,6 +21,7 @@ from espha.model import model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.child_side import Control
 from espha.protocol.order import Cursor, OrderRecord, Range
+from espha.protocol.states import EngineState, Role
 from espha.protocol.status import Counts
 from espha.reader import read_project
 from espha.recovery.divergence import DivergenceLog
@@ -64,6 +66,7 @@ class Log:
     """An order log; one record takes two offsets, as in Kafka."""
 
     topic = "t.M"
+    behind = 0
 
     def __init__(self, records: list[OrderRecord], start: int = 0, cut: range = range(0)) -> None:
         self.records, self.reached, self.cut = records, start, cut
@@ -280,6 +283,35 @@ def test_where_nobody_could_know_better_the_log_is_left_as_it_is(make: Make) -> 
     run(engine)
     assert replayed(job, 0) == [1, 2, 3]
     assert not engine._follower.forgives
+
+
+def test_a_standby_that_falls_behind_is_not_in_sync(make: Make) -> None:
+    """Else it would be elected, and readers would wait for it."""
+    log = Log([record(1)])
+    engine, _, _ = make(log)
+    said: list[tuple[EngineState, bool]] = []
+    engine._control = cast(
+        "Any", Reporter(lambda state, sync: said.append((state, sync)), engine._control)
+    )
+    log.behind = FAR + 1
+    run(engine)
+    assert said[-2:] == [(EngineState.STANDBY, True), (EngineState.REPLAYING, False)]
+
+
+class Reporter:
+    """A supervisor that listens."""
+
+    role = Role.STANDBY
+
+    def __init__(self, hear: Callable[[EngineState, bool], None], control: Control) -> None:
+        self._hear, self._control = hear, control
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._control, name)
+
+    def report(self, state: EngineState, in_sync: bool, *_: Any, **__: Any) -> None:
+        """Hear it."""
+        self._hear(state, in_sync)
 
 
 def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:

@@ -36,6 +36,7 @@ class Stage:
     cut = range(0)
     held_topics = HeldTopics()
     overslept = False
+    behind = 0
 
     def __init__(self, *scene: Callable[["Stage"], None]) -> None:
         """Play one step of the scene whenever the engine waits: for input, or for the log."""
