@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.poisoned import EATS, EXITS, RAISES, environment
+from chaos.poisoned import EATS, EXITS, HANGS, RAISES, SPINS, environment
 from component.test_failover import CALM, check_order_log
 from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 from support.deployment import Deployment
@@ -119,3 +119,18 @@ def test_an_output_that_no_topic_takes_is_a_dead_letter(deploy: Deploy) -> None:
     assert [engine.status()["restarts"] for engine in deployment.engines] == [0, 0]
     assert [engine.status()["dead_letters"] for engine in deployment.engines] == [1, 1]
     assert CUT_BYTES < RECORD_BYTES
+
+
+@pytest.mark.parametrize("poison", [HANGS, SPINS], ids=["hangs", "spins"])
+def test_a_record_of_which_no_engine_comes_back_is_set_aside(deploy: Deploy, poison: int) -> None:
+    """Its heartbeat goes on; supervisors end each engine that takes it, and it is named in time."""
+    deployment = poisoned(deploy(ESPHA_FAILURE_TIMEOUT_MS="1500"))
+    deployment.start(2)
+    deployment.publish("q/in", [row(n) for n in (1, 2, poison, 3)])
+    assert outcome(deployment, 3) == outputs([1, 2, 3])
+    deployment.wait_in_sync()
+    (letter,) = deployment.records(deployment.plan.dead_letters)
+    assert letter.value().decode() == row(poison)
+    kills = [engine.status()["kills"] for engine in deployment.engines]
+    assert sum(told.get("stuck", 0) for told in kills) >= 2
+    check_order_log(deployment)

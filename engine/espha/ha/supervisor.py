@@ -228,7 +228,8 @@ class Supervisor:
             sequence=told.sequence if told else None,
             inputs=told.inputs if told else None,
         )
-        self._blameless = reason in (KillReason.CUT_OFF, KillReason.STOPPED)
+        waits = reason is KillReason.STUCK and told is not None and not told.step.computes
+        self._blameless = waits or reason in (KillReason.CUT_OFF, KillReason.STOPPED)
         self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
         child.kill()  # first: others wait for that
         sound = reason not in (KillReason.STOPPED, KillReason.STUCK) or family.kill_below()
@@ -248,9 +249,9 @@ class Supervisor:
             over = self._detector.suspected
         else:
             over = silent > (_SILENT_S if self._status else _FIRST_WORD_S)
-        if over:
-            return KillReason.SILENT
-        return self._judge.verdict(leads) or (KillReason.CUT_OFF if self._is_cut_off() else None)
+        # First of all who is frozen: such an end says nothing about what was under way.
+        reason = self._judge.verdict(leads) or (KillReason.SILENT if over else None)
+        return reason or (KillReason.CUT_OFF if self._is_cut_off() else None)
 
     def _is_cut_off(self) -> bool:
         """Say whether this one is elected, and another one could that hears more brokers."""

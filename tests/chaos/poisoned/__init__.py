@@ -5,7 +5,7 @@ from pathlib import Path
 
 from chaos.here import ENVIRONMENT
 
-RAISES, HANGS, EATS, EXITS = 666_000_001, 666_000_002, 666_000_003, 666_000_004
+RAISES, HANGS, EATS, EXITS, SPINS = range(666_000_001, 666_000_006)
 """Numbers that make an event poison: what comes of one."""
 
 

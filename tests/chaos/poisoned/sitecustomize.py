@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from chaos.poisoned import EATS, EXITS, HANGS, RAISES
+from chaos.poisoned import EATS, EXITS, HANGS, RAISES, SPINS
 
 _MODULE = "espha.kernel.flow"
 
@@ -26,6 +26,11 @@ def _raise() -> None:
 def _hang() -> None:
     while True:
         time.sleep(60)
+
+
+def _spin() -> None:
+    while True:
+        pass
 
 
 def _eat() -> None:
@@ -40,6 +45,7 @@ _WORK: dict[Any, Callable[[], None]] = {
     HANGS: _hang,
     EATS: _eat,
     EXITS: lambda: os._exit(7),
+    SPINS: _spin,
 }
 
 
