@@ -24,7 +24,7 @@ from espha.pipeline.session import FastFence, open_session
 from espha.protocol.child_side import Control
 from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
-from espha.protocol.states import EndReason, EngineState
+from espha.protocol.states import EndReason, EngineState, Step
 from espha.records.catalyst import CodecError
 from espha.recovery.healing import NoStateError, sides, statuses
 from espha.recovery.restore import Recovery, requirements
@@ -42,6 +42,7 @@ def run_engine(settings: Settings) -> NoReturn:
     It exits with the code of an `EndReason`.
     """
     control = Control()
+    control.doing.begin(Step.STARTING)
     control.report(EngineState.STARTING, False)
     recovery = Recovery(settings)
     control.divergence = recovery.divergences.facts()

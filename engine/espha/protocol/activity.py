@@ -16,8 +16,7 @@ class Doing:
     """
 
     def __init__(self) -> None:
-        self._now: tuple[Step, int, float, int | None, int, Sequence[Range]]
-        self._now = (Step.STARTING, 0, time.monotonic(), None, 0, ())
+        self._now: tuple[Step, int, float, int | None, int, Sequence[Range]] | None = None
         self.unordered_since: float | None = None
         """Since when (monotonic, s) a standby has seen input that nobody orders; None: it has not.
         """
@@ -40,7 +39,8 @@ class Doing:
             records: how many input records are under way.
             inputs: which ones, of the first order record.
         """
-        self._now = (step, self._now[1] + 1, time.monotonic(), sequence, records, inputs)
+        turn = self._now[1] + 1 if self._now else 0
+        self._now = (step, turn, time.monotonic(), sequence, records, inputs)
 
     @contextmanager
     def within(
@@ -54,10 +54,13 @@ class Doing:
         outer = self._now
         self.begin(step, sequence, records, inputs)
         yield
-        self.begin(outer[0], *outer[3:])
+        if outer:
+            self.begin(outer[0], *outer[3:])
 
-    def told(self) -> Activity:
-        """Return what is being done."""
+    def told(self) -> Activity | None:
+        """Return what is being done; None: no step has been noted, as in an adapter."""
+        if self._now is None:
+            return None
         step, turn, since, sequence, records, inputs = self._now
         return Activity(
             step=step,

@@ -154,3 +154,12 @@ def test_the_next_child_begins_anew(scene: Scene) -> None:
     scene.step(Step.RUNNING, ticks=30)
     scene.judge.begin(Family())
     assert scene.judge.verdict(leads=True) is None
+
+
+def test_who_tells_of_no_steps_is_judged_by_its_processes_alone(scene: Scene) -> None:
+    scene.judge.heard(None)
+    for _ in range(20_000):
+        scene.judge.tick()
+    assert scene.judge.verdict(leads=True) is None
+    scene.family.frozen = {7}
+    assert scene.ticks_until() == (5, KillReason.STOPPED)

@@ -42,7 +42,7 @@ def test_a_main_loop_that_hangs_is_seen_in_the_heartbeats() -> None:
         child.kill()
         child.wait()
     activities = [line["activity"] for line in told[2:]]
-    assert {activity["turn"] for activity in activities} == {1}
+    assert {activity["turn"] for activity in activities} == {0}
     ages = [activity["age_ms"] for activity in activities]
     assert ages == sorted(set(ages)), "it grows"
     assert activities[-1]["step"] == "running"
@@ -54,9 +54,17 @@ def test_a_step_within_another_one_ends() -> None:
     doing = Doing()
     doing.begin(Step.WAITING)
     with doing.within(Step.REPLAYING, 4, 2, (Range("t.I", 0, 2),)):
-        assert doing.told().step is Step.REPLAYING
-        assert doing.told().inputs == (Range("t.I", 0, 2),)
-    assert (doing.told().step, doing.told().turn) == (Step.WAITING, 3)
+        within = doing.told()
+    assert within
+    assert (within.step, within.inputs) == (Step.REPLAYING, (Range("t.I", 0, 2),))
+    behind = doing.told()
+    assert behind
+    assert (behind.step, behind.turn) == (Step.WAITING, 2)
+
+
+def test_who_notes_no_steps_tells_of_none() -> None:
+    """An adapter: its supervisor goes by its heartbeat."""
+    assert Doing().told() is None
 
 
 def test_who_was_frozen_since_the_election_has_overslept(
