@@ -5,6 +5,7 @@ from dataclasses import dataclass
 _INVARIANTS = "tests/component/test_invariants.py"
 _STUCK = "tests/component/test_stuck.py"
 _FORK_SERVER = "tests/component/test_fork_server.py"
+_QUARANTINE = "tests/unit/engine/test_quarantine.py"
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,8 @@ class Mutation:
     """One protection, taken out.
 
     Attributes:
-        invariant: I1 to I6, as in docs/explanation/protocol.md; `live`: output goes on.
+        invariant: I1 to I6, as in docs/explanation/protocol.md; `live`: output goes on;
+            `poison`: no record stops every engine.
         text: what is taken out, for people.
         file: where, from the project's root.
         old: the code of the protection, which stands there once.
@@ -218,5 +220,59 @@ MUTATIONS = (
         "",
         "tests/unit/engine/test_inputs.py::test_a_range_that_never_comes_is_not_waited_for_for_ever",
         "it waits for ever",
+    ),
+    Mutation(
+        "poison",
+        "nobody works carefully where engines have died",
+        "engine/espha/engine/quarantine.py",
+        "        return Care(max(1, deaths.records // _PARTS))\n",
+        "        return None\n",
+        f"{_QUARANTINE}::test_a_record_that_kills_without_a_word_costs_six_lives",
+        "this goes on for ever",
+    ),
+    Mutation(
+        "poison",
+        "a failure of time alone is laid on a record",
+        "engine/espha/engine/leader.py",
+        "self._inputs.take(care.limit, wait_s) if self._calm else ([], [])",
+        "self._inputs.take(care.limit, wait_s)",
+        f"{_QUARANTINE}::test_time_that_kills_is_laid_on_no_record",
+        "assert",
+    ),
+    Mutation(
+        "poison",
+        "what Kafka does to a batch is laid on a record",
+        "engine/espha/engine/quarantine.py",
+        "        except (WriterFailed, LogError):\n            self._note.clear()\n",
+        "        except (WriterFailed, LogError):\n",
+        f"{_QUARANTINE}::test_what_kafka_does_is_no_records_fault",
+        "is None",
+    ),
+    Mutation(
+        "poison",
+        "a kill in any batch of one record counts against the record",
+        "engine/espha/protocol/deaths.py",
+        "if culprit is None and died.careful and died.records == 1:",
+        "if culprit is None and died.records == 1:",
+        f"{_QUARANTINE}::test_a_single_record_is_set_aside_when_it_was_careful_twice",
+        "== 5",
+    ),
+    Mutation(
+        "poison",
+        "a batch is bounded by rows alone",
+        "engine/espha/engine/inputs.py",
+        "                if left < 0 and (taken or share):\n",
+        "                if not buffer:\n",
+        "tests/unit/engine/test_input_bounds.py::test_a_batch_is_bounded_by_bytes",
+        "4194304",
+    ),
+    Mutation(
+        "poison",
+        "an output that no topic takes is written all the same",
+        "engine/espha/pipeline/fitting.py",
+        "    return size_of(value, headers) <= RECORD_BYTES\n",
+        "    return True\n",
+        "tests/unit/pipeline/test_fitting.py::test_headers_count",
+        "assert not",
     ),
 )

@@ -18,7 +18,11 @@ def test_a_protection_can_be_taken_out(mutation: Mutation) -> None:
 
 
 def test_every_invariant_has_one() -> None:
-    assert {each.invariant for each in MUTATIONS} == {"live", *(f"I{one}" for one in range(1, 7))}
+    assert {each.invariant for each in MUTATIONS} == {
+        "live",
+        "poison",
+        *(f"I{one}" for one in range(1, 7)),
+    }
 
 
 def test_code_that_is_not_there_is_told() -> None:
