@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from chaos.poisoned import EXITS, RAISES
+from chaos.poisoned import EXITS, HANGS, RAISES
 from chaos.site import Pod
 from chaos.stroke import Mend, Stroke, lasting
 from chaos.trial import Trial
@@ -290,10 +290,13 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+_POISONS = ((RAISES, "exception"), (EXITS, "end of the worker"), (HANGS, "it does not end"))
+
+
 def poison(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Put a row into the load on which each engine dies, in one way or another."""
     pod, before = trial.active(), trial.quarantined()
-    kind = chance.choice([RAISES, EXITS])
+    kind, text = chance.choice(_POISONS)
 
     def strike() -> Stroke:
         trial.publish(kind)
@@ -301,7 +304,7 @@ def poison(trial: Trial, chance: Random) -> Callable[[], Stroke]:
         def mend() -> None:
             wait_until(lambda: trial.quarantined() > before, LIMIT_S, "the row is set aside")
 
-        return Stroke(pod.name, mend, {RAISES: "exception", EXITS: "end of the worker"}[kind])
+        return Stroke(pod.name, mend, text)
 
     return strike
 
