@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import structlog
+from confluent_kafka import Message
 
 from espha.adapters.common import problem_of
 from espha.adapters.config import ConfigError, Job
 from espha.backoff import Backoff
-from espha.kafka.reader import Offsets, records_backwards
+from espha.kafka.reader import Offsets, last_matching
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import SOURCE_HEADER
 from espha.protocol.sizes import ROW_BYTES
@@ -93,12 +94,9 @@ def last_position(bootstrap: str, topic: str, adapter: str) -> dict[str, Any] | 
     Raises:
         ConfigError: retention has removed records, and with them perhaps the position.
     """
-    for message in records_backwards(bootstrap, topic):
-        header = dict(message.headers() or ()).get(SOURCE_HEADER)
-        if header is not None:
-            position: dict[str, Any] = json.loads(header)
-            if position["adapter"] == adapter:
-                return position
+    found = last_matching(bootstrap, topic, lambda message: _adapter_of(message) == adapter)
+    if found is not None:
+        return _position_of(found)
     if Offsets(bootstrap).first(topic) > 0:
         raise ConfigError(
             f"topic {topic}: retention has removed the last position of adapter {adapter!r}, "
@@ -106,6 +104,20 @@ def last_position(bootstrap: str, topic: str, adapter: str) -> dict[str, Any] | 
             "everything from the beginning"
         )
     return None
+
+
+def _position_of(message: Message) -> dict[str, Any] | None:
+    """Return the position that a record carries; None: no adapter has written it."""
+    header = dict(message.headers() or ()).get(SOURCE_HEADER)
+    if header is None:
+        return None
+    position: dict[str, Any] = json.loads(header)
+    return position
+
+
+def _adapter_of(message: Message) -> str | None:
+    position = _position_of(message)
+    return position["adapter"] if position else None
 
 
 class _Publisher:

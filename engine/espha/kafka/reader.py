@@ -251,13 +251,37 @@ def read_range(bootstrap: str, topic: str, start: int, end: int) -> Iterator[Mes
 
 
 def records_backwards(bootstrap: str, topic: str) -> Iterator[Message]:
-    """Yield a topic's committed records, the newest first."""
+    """Yield a topic's committed records, the newest first.
+
+    All of a step are in memory, and steps grow: for who stops soon. Else see `last_matching`.
+    """
+    for start, end in _backwards(bootstrap, topic):
+        yield from reversed(list(read_range(bootstrap, topic, start, end)))
+
+
+def last_matching(bootstrap: str, topic: str, wanted: Callable[[Message], bool]) -> Message | None:
+    """Return the newest committed record that is wanted; None: the whole topic has none.
+
+    It holds one record in memory, however long the topic is.
+    """
+    for start, end in _backwards(bootstrap, topic):
+        found = None
+        for message in read_range(bootstrap, topic, start, end):
+            if wanted(message):
+                found = message
+        if found is not None:
+            return found
+    return None
+
+
+def _backwards(bootstrap: str, topic: str) -> Iterator[tuple[int, int]]:
+    """Yield ranges of offsets that cover a topic from its end to its beginning, growing."""
     offsets = Offsets(bootstrap)
     first, end = offsets.first(topic), offsets.end(topic)
     step = _STEP_BACK
     while end > first:
         start = max(first, end - step)
-        yield from reversed(list(read_range(bootstrap, topic, start, end)))
+        yield start, end
         end, step = start, step * 2  # control markers and aborted records may fill many offsets
 
 
