@@ -99,7 +99,7 @@ MUTATIONS = (
         "        if False:\n",
         "tests/unit/engine/test_engine.py::"
         "test_other_input_than_the_active_engine_had_is_found_at_once",
-        "DID NOT RAISE",
+        "Elected",
     ),
     Mutation(
         "I3",
