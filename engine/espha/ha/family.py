@@ -9,12 +9,24 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 _PROC = Path("/proc")
 _NANO = 1e-9
 _JVM = "java"
-_LOOK_AGAIN = 10
+_LOOK_AGAIN = 30
 """Ticks after which the descendants are looked for again."""
+
+
+class Times(NamedTuple):
+    """Processor time, in seconds.
+
+    One that waits for the processor is not idle, however little of it it gets.
+    """
+
+    ran_s: float
+    waited_s: float
+    """How long it could have run, but for others."""
 
 
 class Family:
@@ -46,13 +58,10 @@ class Family:
             found += _children(pid)
         return found
 
-    def wanted_s(self) -> dict[int, float]:
-        """Return how long each thread has run, or could have run but for others, in seconds.
-
-        One that waits for the processor is not idle, however little of it it gets.
-        """
+    def times(self) -> dict[int, Times]:
+        """Return for each thread how long it has run, and waited to run."""
         return {
-            int(task.name): sum(map(int, fields[:2])) * _NANO
+            int(task.name): Times(int(fields[0]) * _NANO, int(fields[1]) * _NANO)
             for pid in self.members()
             for task in _tasks(pid)
             if len(fields := _read(task / "schedstat").split()) > 1
@@ -74,9 +83,13 @@ class Family:
         return not frozen
 
 
-def used_s(before: dict[int, float], after: dict[int, float]) -> float:
-    """Return the processor time (s) that was wanted between two answers of `wanted_s`."""
-    return sum(used - before.get(task, 0.0) for task, used in after.items())
+def between(before: dict[int, Times], after: dict[int, Times]) -> Times:
+    """Return the sums of what has come between two answers of `Family.times`."""
+    none = Times(0.0, 0.0)
+    return Times(
+        sum(now.ran_s - before.get(task, none).ran_s for task, now in after.items()),
+        sum(now.waited_s - before.get(task, none).waited_s for task, now in after.items()),
+    )
 
 
 def _children(pid: int) -> list[int]:

@@ -18,7 +18,7 @@ Time is counted in ticks of the listener, as `FailureDetector` does it.
 from collections import deque
 from typing import Protocol
 
-from espha.ha.family import Family, used_s
+from espha.ha.family import Family, Times, between
 from espha.protocol.states import KillReason, Step
 from espha.protocol.status import Activity
 
@@ -33,6 +33,8 @@ _BUSY = 0.2
 """Share of the time for which somebody must have run, or wanted to, to be called busy."""
 _BUSY_TIMES = 10
 """How many failure timeouts a step that computes may take at least."""
+_STARVED = 10
+"""How many times longer it may take where others have the processor."""
 _RECORD_S = 0.02
 """What an input record may take at least, of a batch never seen: scripts do much for one."""
 _SNAPSHOT_S = 120.0
@@ -57,8 +59,8 @@ class Processes(Protocol):
     def tick(self) -> None:
         """Look."""
 
-    def wanted_s(self) -> dict[int, float]:
-        """Return how long each thread has run, or could have run, in seconds."""
+    def times(self) -> dict[int, Times]:
+        """Return for each thread how long it has run, and waited to run."""
 
 
 class ProgressJudge:
@@ -73,13 +75,15 @@ class ProgressJudge:
         self._told: Activity | None = None
         self._stands_s = 0.0
         self._stopped_s = 0.0
-        self._looks: deque[dict[int, float]] = deque()
+        self._looks: deque[dict[int, Times]] = deque()
+        self._first: dict[int, Times] | None = None
 
     def begin(self, family: Processes) -> None:
         """Watch another child, of which nothing was heard yet."""
         self._family, self._told = family, None
         self._stands_s = self._stopped_s = 0.0
         self._looks.clear()
+        self._first = None
 
     def heard(self, told: Activity | None) -> None:
         """Note what the child does."""
@@ -88,6 +92,7 @@ class ProgressJudge:
             self._learn(before, max(before.age_ms / 1000, self._stands_s))
             self._stands_s = 0.0
             self._looks.clear()
+            self._first = None
         self._told = told
 
     def tick(self) -> None:
@@ -99,7 +104,8 @@ class ProgressJudge:
         if not told or not told.step.computes or told.step is Step.STARTING:
             return
         if self._stands_s > _LOOK_AFTER * self._tick:
-            self._looks.append(self._family.wanted_s())
+            self._looks.append(self._family.times())
+            self._first = self._first or self._looks[0]
             while len(self._looks) > 1 + round(self._idle_limit(told) / self._tick):
                 self._looks.popleft()
 
@@ -115,9 +121,18 @@ class ProgressJudge:
             return KillReason.STOPPED
         if starts:
             patience = 1
-        if self._told and self._stands_s > patience * self._limit(self._told) - slack:
+        if self._told and self._lasts_s(self._told) > patience * self._limit(self._told) - slack:
             return KillReason.STUCK
         return None
+
+    def _lasts_s(self, told: Activity) -> float:
+        """Return for how long the step has lasted; of work, how much of it was done."""
+        if not told.step.computes or not self._first or not self._busy():
+            return self._stands_s
+        # Where others have the processor, time passes and little is done: that is nobody's fault.
+        before_s = (_LOOK_AFTER + 1) * self._tick  # nobody looked then
+        ran_s = before_s + between(self._first, self._looks[-1]).ran_s
+        return min(self._stands_s, max(ran_s, self._stands_s / _STARVED))
 
     @property
     def stands_s(self) -> float:
@@ -148,7 +163,7 @@ class ProgressJudge:
         if len(self._looks) < 2:
             return True  # nobody knows yet
         passed = (len(self._looks) - 1) * self._tick
-        return used_s(self._looks[0], self._looks[-1]) > _BUSY * passed
+        return sum(between(self._looks[0], self._looks[-1])) > _BUSY * passed
 
     def _learn(self, told: Activity, took_s: float) -> None:
         kind = _kind(told)

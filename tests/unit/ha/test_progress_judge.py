@@ -2,6 +2,7 @@
 
 import pytest
 
+from espha.ha.family import Times
 from espha.ha.progress_judge import ProgressJudge
 from espha.protocol.states import KillReason, Step
 from espha.protocol.status import Activity
@@ -14,8 +15,8 @@ class Family:
 
     def __init__(self) -> None:
         self.frozen: set[int] = set()
-        self.busy = False
-        self._used = 0.0
+        self.busy = self.starved = False
+        self._ran = self._waited = 0.0
 
     @property
     def stopped(self) -> set[int]:
@@ -24,11 +25,12 @@ class Family:
 
     def tick(self) -> None:
         """Let a tick pass."""
-        self._used += TICK_S * self.busy
+        self._ran += TICK_S * self.busy
+        self._waited += TICK_S * self.starved
 
-    def wanted_s(self) -> dict[int, float]:
+    def times(self) -> dict[int, Times]:
         """Return what the one thread has used."""
-        return {1: self._used}
+        return {1: Times(self._ran, self._waited)}
 
 
 class Scene:
@@ -71,6 +73,14 @@ def test_a_batch_in_which_somebody_computes_may_take_longer(scene: Scene) -> Non
     scene.family.busy = True
     scene.step(Step.RUNNING, records=4)
     assert scene.ticks_until() == (50, KillReason.STUCK)
+
+
+def test_who_does_not_get_the_processor_has_more_time(scene: Scene) -> None:
+    scene.family.starved = True
+    scene.step(Step.RUNNING, records=4)
+    count, reason = scene.ticks_until()
+    assert reason is KillReason.STUCK
+    assert 450 < count <= 500
 
 
 def test_who_has_computed_and_hangs_now_is_stuck(scene: Scene) -> None:
