@@ -83,7 +83,22 @@ def test_a_killed_engine_process_comes_back_on_the_same_jvm(deployment: Deployme
     assert engine.child() != process
     assert not Path(f"/proc/{process}").exists()
     states = [line.split(",")[-1] for line in deployment.lines(OUTPUT)]
-    assert states == ["0.000000", "1.000000", "3.000000", "6.000000"], "the state came along"
+    assert states[:4] == ["0.000000", "1.000000", "3.000000", "6.000000"], "the state came along"
+
+
+def test_a_killed_worker_comes_back_on_the_same_jvm(deployment: Deployment) -> None:
+    """It held the state, which the next one gets from a snapshot or the log."""
+    engine = deployment.engines[0]
+    publish_one(deployment)
+    fork_server, jvm, worker = engine.started(), engine.jvm(), engine.worker()
+    restarts, have = engine.status()["restarts"], len(deployment.lines(OUTPUT))
+    os.kill(worker, signal.SIGKILL)
+    deployment.publish(SOURCE, [f"I,N,,{have},1,2,3"])
+    back = lambda: engine.status().get("restarts", 0) > restarts and engine.is_in("active")  # noqa: E731
+    wait_until(back, BACK_S, "the engine is back")
+    wait_until(lambda: len(deployment.lines(OUTPUT)) == have + 1, 30, "one more output")
+    assert (engine.started(), engine.jvm()) == (fork_server, jvm)
+    assert engine.worker() != worker
 
 
 def test_an_engine_starts_from_the_archive_of_java_classes(deployment: Deployment) -> None:

@@ -332,4 +332,22 @@ MUTATIONS = (
         "tests/unit/pipeline/test_fitting.py::test_headers_count",
         "assert not",
     ),
+    Mutation(
+        "I5",
+        "the death of a worker costs its JVM",
+        "engine/espha/engine/main.py",
+        "EndReason.WORKER if worker_ended(error) else EndReason.UNKNOWN",
+        "EndReason.UNKNOWN",
+        f"{_FORK_SERVER}::test_a_killed_worker_comes_back_on_the_same_jvm",
+        "assert",
+    ),
+    Mutation(
+        "I5",
+        "a query that keeps its first rows back is waited for without end",
+        "engine/espha/engine/main.py",
+        "        signal.setitimer(signal.ITIMER_REAL, limit_s)\n",
+        "",
+        "tests/unit/engine/test_main.py::test_a_query_that_keeps_rows_back_is_told_with_the_versions",
+        "Timeout",
+    ),
 )

@@ -3,7 +3,8 @@
 import os
 import signal
 import sys
-from typing import NoReturn
+from importlib.metadata import version
+from typing import NoReturn, Protocol
 
 import structlog
 
@@ -20,7 +21,7 @@ from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.kafka.writer import FencedWriter, WriterFailed
 from espha.pipeline.job import BatchJob, BrokenRecordError
-from espha.pipeline.session import FastFence, open_session
+from espha.pipeline.session import FastFence, open_session, worker_ended
 from espha.protocol.child_side import Control
 from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
@@ -33,7 +34,21 @@ from espha.recovery.store import Snapshot
 
 _SPARK_S = 600
 """How long Spark may take to start, before this process is ended by SIGALRM."""
+_GREETING_S = 120
+"""How long a query's first, empty call may take; it starts a worker, on a machine that may do much
+else."""
 _LOG = structlog.get_logger()
+
+
+class SilentSparkError(Exception):
+    """A query does not pass rows on."""
+
+
+class Greeted(Protocol):
+    """What can be called: `espha.pipeline.job.BatchJob`."""
+
+    def greet(self) -> None:
+        """Make an empty call."""
 
 
 def run_engine(settings: Settings) -> NoReturn:
@@ -67,8 +82,35 @@ def run_engine(settings: Settings) -> NoReturn:
     except Exception as error:
         # A bug, or a Spark failure: the traceback goes to the log, the sentence to the status.
         _LOG.exception("engine failed")
-        _give_up(control, EndReason.UNKNOWN, f"{type(error).__name__}: {error}"[:500])
+        reason = EndReason.WORKER if worker_ended(error) else EndReason.UNKNOWN
+        _give_up(control, reason, f"{type(error).__name__}: {error}"[:500])
     raise AssertionError("an engine runs until something ends it")
+
+
+def greet(job: Greeted, limit_s: float) -> None:
+    """Make a query's first call.
+
+    Rows pass Spark's buffers at once because of how these happen to work; another version of Spark
+    might keep them back for ever.
+
+    Raises:
+        SilentSparkError: there is no answer.
+    """
+
+    def late(*_: object) -> None:
+        raise SilentSparkError(
+            f"the query does not answer an empty call within {limit_s:.0f} s; that may be because "
+            f"of Spark's version, which is {version('pyspark')}, or of pyarrow's, which is "
+            f"{version('pyarrow')}"
+        )
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, limit_s)
+        job.greet()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def transactional_id(prefix: str, project: str) -> str:
@@ -81,7 +123,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
     signal.alarm(_SPARK_S)
     session = open_session(settings.spark_master, settings.jars)
     job = BatchJob(session, xml, project, plan)
-    signal.alarm(0)
+    greet(job, _GREETING_S)
     wanted = requirements(settings.bootstrap, project, plan)
     begin = recovery.restore(job, wanted)
     meta = begin.header if begin else None

@@ -163,6 +163,10 @@ class BatchJob:
             raise RuntimeError(f"{len(batches)} batches went in, {len(results)} came out")
         return results
 
+    def greet(self) -> None:
+        """Make an empty call; it comes back when everything has started and passes rows on."""
+        list(self._stream.call([]))
+
     def snapshot(self) -> tuple[int | None, bytes]:
         """Return the sequence number that the worker's state stands for, and the state.
 

@@ -48,6 +48,11 @@ _SETTINGS = {
 }
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 """PySpark connects to the JVM behind this port, where it is set."""
+_WORKER_ENDED = (
+    "Python worker exited unexpectedly",
+    "org.apache.spark.api.python.PythonException",
+)
+"""What Spark says of a worker that has died, and of one in which an error went uncaught."""
 _JAVA: tuple[str, ...] = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -126,6 +131,14 @@ class Jvm:
     def let_go(self) -> None:
         """Hold it alive no longer; for a forked process, whose end it shall not wait for."""
         self._gateway.proc.stdin.close()
+
+
+def worker_ended(error: BaseException) -> bool:
+    """Tell whether a query has failed because its Python worker has ended, however that came.
+
+    The JVM is as good then as it was before.
+    """
+    return any(said in str(error) for said in _WORKER_ENDED)
 
 
 def _conf(master: str, jars: Path, *, write_archive: bool = False) -> SparkConf:

@@ -148,6 +148,12 @@ class EndReason(Explained):
         EngineState.FAILED,
         ExitCode.FAILED,
     )
+    WORKER = (
+        "worker",
+        "Spark's Python worker, which holds the state, has ended; the JVM serves the next one.",
+        EngineState.FAILED,
+        ExitCode.FAILED,
+    )
     UNKNOWN = (
         "unknown",
         "An unexpected error, for which Spark may be to blame; the log has the traceback.",
