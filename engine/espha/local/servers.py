@@ -1,6 +1,7 @@
 """ZooKeeper and Kafka servers as plain loopback processes, of the jars of the images."""
 
 import contextlib
+import json
 import signal
 import subprocess
 import uuid
@@ -17,9 +18,7 @@ from espha.local.errors import LocalError
 from espha.local.java import java_program
 from espha.local.ports import HOST, free_ports, listens
 from espha.local.waiting import wait_until
-from espha.protocol.sizes import MESSAGE_BYTES
-
-_TRANSACTION_PARTITIONS = 4
+from espha.protocol import brokers
 
 LASTING = ("-XX:+UseSerialGC",)
 """Java's options for servers that live long enough to be compiled well."""
@@ -197,11 +196,17 @@ class Kafka:
     def coordinator_of(self, transactional_id: str) -> Server:
         """Return the broker that coordinates the transactions of an id."""
         return self.leader_of(
-            "__transaction_state", java_hash(transactional_id) % _TRANSACTION_PARTITIONS
+            brokers.TRANSACTION_TOPIC, java_hash(transactional_id) % brokers.TRANSACTION_PARTITIONS
         )
 
+    def controller(self) -> Server | None:
+        """Return the active controller as far as the brokers' files tell; None: there is none."""
+        seen = [_quorum(server.folder / "data") for server in self.servers]
+        epoch, leader = max(seen)
+        return self.servers[leader] if epoch >= 0 and leader >= 0 else None
+
     def whole(self) -> bool:
-        """Tell whether all brokers serve and every partition has all its replicas in sync."""
+        """Tell whether all brokers serve, and all replicas are in sync, the first one leading."""
         if not all(listens(server.port) for server in self.servers):
             return False
         try:
@@ -210,27 +215,51 @@ class Kafka:
             return False
         partitions = [each for topic in topics for each in topic.partitions.values()]
         return bool(partitions) and all(
-            len(each.isrs) == self.replicas and each.leader >= 0 for each in partitions
+            len(each.isrs) == self.replicas and each.leader == each.replicas[0]
+            for each in partitions
         )
 
     def make_topics(self, *names: str) -> None:
-        """Make those of these one-partition topics that are missing, on all brokers."""
+        """Make those of these one-partition topics that are missing, on all brokers.
+
+        The topic of transactions comes first, so that Kafka does not make it elsewhere.
+        """
         there = self._admin.list_topics(timeout=10).topics
-        config = {"min.insync.replicas": str(min(2, self.replicas)), "retention.ms": "-1"}
+        held = brokers.replicas(self.replicas, self.copies)
+        config = {"min.insync.replicas": str(self.in_sync), "retention.ms": "-1"}
         topics = [
-            NewTopic(name, 1, self.replicas, config={**config, **own_settings(name)})
+            NewTopic(name, 1, replica_assignment=[held], config={**config, **own_settings(name)})
             for name in names
             if name not in there
         ]
+        if brokers.TRANSACTION_TOPIC not in there:
+            topics.insert(0, self._transaction_topic(held))
         for future in self._admin.create_topics(topics).values() if topics else ():
             future.result(30)
+
+    def _transaction_topic(self, held: list[int]) -> NewTopic:
+        return NewTopic(
+            brokers.TRANSACTION_TOPIC,
+            brokers.TRANSACTION_PARTITIONS,
+            replica_assignment=[held] * brokers.TRANSACTION_PARTITIONS,
+            config=brokers.transaction_topic(self.in_sync),
+        )
 
     def registered(self) -> bool:
         """Tell whether all brokers take part."""
         return len(_brokers(self._admin)) == self.replicas
 
+    @property
+    def copies(self) -> int:
+        """Copies of each partition."""
+        return min(3, self.replicas)
+
+    @property
+    def in_sync(self) -> int:
+        """Copies that must have a record before it counts as written."""
+        return min(2, self.replicas)
+
     def _properties(self, node: int, port: int, controller: int, voters: str, home: Path) -> str:
-        internal = min(3, self.replicas)
         settings: dict[str, object] = {
             "process.roles": "broker,controller",
             "node.id": node,
@@ -239,20 +268,23 @@ class Kafka:
             "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": home / "data",
-            "auto.create.topics.enable": "false",
-            "offsets.topic.replication.factor": internal,
-            "transaction.state.log.replication.factor": internal,
-            "transaction.state.log.min.isr": min(2, internal),
-            "transaction.state.log.num.partitions": _TRANSACTION_PARTITIONS,
-            "offsets.topic.num.partitions": 1,
-            "broker.session.timeout.ms": 3000,
-            "broker.heartbeat.interval.ms": 500,
-            "group.initial.rebalance.delay.ms": 0,
-            "log.cleaner.dedupe.buffer.size": 16 << 20,
-            "message.max.bytes": MESSAGE_BYTES,
+            **brokers.broker_settings(self.replicas, self.copies, self.in_sync),
+            **brokers.own_settings(node, self.replicas),
             **self._settings,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def _quorum(data: Path) -> tuple[int, int]:
+    """Return the epoch and the leader that a broker has seen last in the controllers' quorum.
+
+    A leader of -1 is unknown.
+    """
+    try:
+        state = json.loads((data / "__cluster_metadata-0" / "quorum-state").read_bytes())
+    except (OSError, ValueError):
+        return -1, -1
+    return int(state["leaderEpoch"]), int(state["leaderId"])
 
 
 def _format(homes: Sequence[Path]) -> None:

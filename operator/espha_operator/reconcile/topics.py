@@ -1,7 +1,7 @@
 """The topics of a deployment: made when missing, looked at, never changed to hold less."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Container, Iterable
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
 )
 
 from espha.connectors.topics import own_settings
+from espha.protocol import brokers
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha_operator.api.deployment import Deployment
 from espha_operator.status.facts import TopicFacts
@@ -66,8 +67,8 @@ class TopicKeeper:
         seen = self._admin.list_topics(timeout=ANSWER)
         missing = [name for name in names if name not in seen.topics]
         there = {name: seen.topics[name] for name in names if name in seen.topics}
-        if missing and len(seen.brokers) >= deployment.spec.replication_factor:
-            self._make(deployment, missing)
+        if missing and _brokers_suffice(deployment, seen.brokers):
+            self._make(deployment, missing, seen.topics)
         return TopicFacts(
             brokers=len(seen.brokers),
             missing=tuple(missing),
@@ -75,11 +76,13 @@ class TopicKeeper:
             under_replicated=tuple(name for name, topic in there.items() if _lacks_copies(topic)),
         )
 
-    def _make(self, deployment: Deployment, names: list[str]) -> None:
-        factor = deployment.spec.replication_factor
-        new = [
-            NewTopic(name, 1, factor, config=wanted_settings(deployment, name)) for name in names
-        ]
+    def _make(self, deployment: Deployment, names: list[str], there: Container[str]) -> None:
+        new = [_new(deployment, name, 1, wanted_settings(deployment, name)) for name in names]
+        if not deployment.spec.kafka.external and brokers.TRANSACTION_TOPIC not in there:
+            # Before the first transaction, whose beginning would let Kafka make it, led by anybody.
+            settings = brokers.transaction_topic(deployment.spec.min_in_sync)
+            count = brokers.TRANSACTION_PARTITIONS
+            new.insert(0, _new(deployment, brokers.TRANSACTION_TOPIC, count, settings))
         made = self._admin.create_topics(new, operation_timeout=MAKE, request_timeout=MAKE)
         for future in made.values():
             future.result()
@@ -109,6 +112,25 @@ class TopicKeeper:
             done = self._admin.incremental_alter_configs(changes, request_timeout=ANSWER)
             for future in done.values():
                 future.result()
+
+
+def _brokers_suffice(deployment: Deployment, there: Collection[int]) -> bool:
+    """Tell whether there are brokers enough for the topics; of a managed Kafka, the right ones."""
+    if deployment.spec.kafka.external:
+        return len(there) >= deployment.spec.replication_factor
+    return all(broker in there for broker in _holders(deployment))
+
+
+def _holders(deployment: Deployment) -> list[int]:
+    return brokers.replicas(deployment.spec.kafka.replicas, deployment.spec.replication_factor)
+
+
+def _new(deployment: Deployment, name: str, partitions: int, settings: dict[str, str]) -> NewTopic:
+    """Return a topic to make; one broker of a managed Kafka leads all of them."""
+    if deployment.spec.kafka.external:
+        return NewTopic(name, partitions, deployment.spec.replication_factor, config=settings)
+    held = [_holders(deployment)] * partitions
+    return NewTopic(name, partitions, replica_assignment=held, config=settings)
 
 
 def _differences(wanted: dict[str, str], entries: Any) -> list[tuple[str, str, str]]:

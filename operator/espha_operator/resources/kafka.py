@@ -1,5 +1,6 @@
 """Kafka: a StatefulSet of brokers that are controllers as well (KRaft, combined mode)."""
 
+from espha.protocol import brokers
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import KAFKA_PORT
 from espha_operator.resources import common
@@ -16,28 +17,41 @@ def kafka(deployment: Deployment) -> list[Object]:
     if deployment.spec.kafka.external:
         return []
     name = f"{deployment.name}-{COMPONENT}"
-    config = _config(deployment)
+    files = _files(deployment)
     peers = {"client": KAFKA_PORT, "controller": CONTROLLER_PORT}
     return [
-        common.config_map(deployment, name, COMPONENT, {"server.properties": config}),
+        common.config_map(deployment, name, COMPONENT, files),
         common.service(deployment, f"{name}-headless", COMPONENT, peers, headless=True),
         common.service(deployment, name, COMPONENT, {"client": KAFKA_PORT}),
         common.disruption_budget(deployment, COMPONENT),
-        common.stateful_set(deployment, _pods(deployment, name, config)),
+        common.stateful_set(deployment, _pods(deployment, name, "".join(files.values()))),
     ]
 
 
-def _config(deployment: Deployment) -> str:
-    brokers = deployment.spec.kafka
-    return render(
-        "server.properties",
-        hosts=deployment.hosts(COMPONENT, brokers.replicas),
-        port=KAFKA_PORT,
-        controller_port=CONTROLLER_PORT,
-        copies=deployment.spec.replication_factor,
-        in_sync=deployment.spec.min_in_sync,
-        config=brokers.config,
+def _files(deployment: Deployment) -> dict[str, str]:
+    """Return the brokers' configuration, and what single ones have set otherwise.
+
+    What the user sets holds for all of them.
+    """
+    given, count = deployment.spec.kafka.config, deployment.spec.kafka.replicas
+    usual = brokers.broker_settings(
+        count, deployment.spec.replication_factor, deployment.spec.min_in_sync
     )
+    files = {
+        "server.properties": render(
+            "server.properties",
+            hosts=deployment.hosts(COMPONENT, count),
+            port=KAFKA_PORT,
+            controller_port=CONTROLLER_PORT,
+            settings={**usual, **dict(sorted(given.items()))},
+        )
+    }
+    for broker in range(count):
+        own = brokers.own_settings(broker, count)
+        lines = [f"{key}={value}\n" for key, value in own.items() if key not in given]
+        if lines:
+            files[f"server-{broker}.properties"] = "".join(lines)
+    return files
 
 
 def _environment(deployment: Deployment) -> list[Object]:
@@ -50,17 +64,17 @@ def _environment(deployment: Deployment) -> list[Object]:
 
 
 def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
-    brokers = deployment.spec.kafka
+    spec = deployment.spec.kafka
     container = {
         "name": COMPONENT,
-        "image": brokers.image or deployment.images.kafka_image,
+        "image": spec.image or deployment.images.kafka_image,
         "env": _environment(deployment),
         "ports": [
             {"name": "client", "containerPort": KAFKA_PORT},
             {"name": "controller", "containerPort": CONTROLLER_PORT},
         ],
         "readinessProbe": common.tcp_probe(KAFKA_PORT),
-        "resources": brokers.resources.merged("50m", "400Mi", "900Mi"),
+        "resources": spec.resources.merged("50m", "400Mi", "900Mi"),
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/kafka", "readOnly": True},
             {"name": "data", "mountPath": "/var/lib/kafka"},
@@ -70,11 +84,11 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
         name=name,
         component=COMPONENT,
         service=f"{name}-headless",
-        replicas=brokers.replicas,
+        replicas=spec.replicas,
         container=container,
         volumes=[{"name": "config", "configMap": {"name": name}}],
         checksum=checksum(config),
         # A broker hands its partitions over before it stops.
         grace=30,
-        storage=brokers.storage,
+        storage=spec.storage,
     )

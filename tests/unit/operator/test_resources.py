@@ -10,6 +10,7 @@ from espha.adapters.config import load
 from espha.adapters.file_input.spec import InputFile
 from espha.adapters.file_output.spec import OutputFile
 from espha.adapters.types import InputConfig, OutputConfig
+from espha.protocol import brokers
 from espha_operator.resources import adapters, engines, kafka, zookeeper
 from unit.operator.samples import FULL, MODEL, deployment
 
@@ -141,6 +142,41 @@ def test_kafka_copies_fit_the_brokers(brokers: int, copies: str, in_sync: str) -
     assert config["offsets.topic.replication.factor"] == copies
     assert config["transaction.state.log.min.isr"] == in_sync
     assert len(config["controller.quorum.voters"].split(",")) == brokers
+
+
+@pytest.mark.parametrize(("count", "copies", "in_sync"), [(1, 1, 1), (3, 3, 2)])
+def test_brokers_are_set_as_in_local_deployments_and_tests(
+    count: int, copies: int, in_sync: int
+) -> None:
+    shipped = properties(everything(kafka={"replicas": count}), "demo-kafka", "server.properties")
+    usual = brokers.broker_settings(count, copies, in_sync)
+    assert {name: shipped[name] for name in usual} == usual
+
+
+def test_the_broker_that_leads_is_the_last_one_to_become_controller() -> None:
+    objects = everything()
+    usual = properties(objects, "demo-kafka", "server.properties")
+    own = properties(objects, "demo-kafka", f"server-{brokers.LEADER}.properties")
+    for name in ("controller.quorum.fetch.timeout.ms", "controller.quorum.election.timeout.ms"):
+        assert int(own[name]) >= 3 * int(usual[name])
+    assert sorted(named(objects, "ConfigMap", "demo-kafka")["data"]) == [
+        f"server-{brokers.LEADER}.properties",
+        "server.properties",
+    ]
+
+
+def test_what_the_user_sets_holds_for_all_brokers() -> None:
+    given = {"controller.quorum.fetch.timeout.ms": 5000, "broker.session.timeout.ms": 9000}
+    objects = everything(kafka={"config": given})
+    assert (
+        properties(objects, "demo-kafka", "server.properties").items()
+        >= {
+            "controller.quorum.fetch.timeout.ms": "5000",
+            "broker.session.timeout.ms": "9000",
+        }.items()
+    )
+    own = properties(objects, "demo-kafka", f"server-{brokers.LEADER}.properties")
+    assert "controller.quorum.fetch.timeout.ms" not in own
 
 
 def test_a_changed_configuration_restarts_its_pods_only() -> None:

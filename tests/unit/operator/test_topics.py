@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.brokers import TRANSACTION_PARTITIONS, TRANSACTION_TOPIC
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha_operator.api.deployment import Deployment
 from espha_operator.reconcile.topics import TopicKeeper
@@ -50,6 +52,27 @@ def test_missing_topics_are_made_with_the_settings_of_the_spec(kafka: Kafka) -> 
     wait_until(
         lambda: ask(keeper, wanted, MODEL.topics) == TopicFacts(brokers=1), 60, "topics are made"
     )
+
+
+def test_in_a_managed_kafka_the_transactions_topic_is_made_first(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Kafka itself would let any broker coordinate: deaths of two brokers would stop commits."""
+    broker = Kafka(tmp_path_factory.mktemp("managed"))
+    try:
+        broker.start()
+        keeper, wanted = TopicKeeper(broker.bootstrap), deployment(kafka={"replicas": 1})
+        ask(keeper, wanted, MODEL.topics)
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        wait_until(lambda: len(admin.list_topics(timeout=5).topics) == 5, 60, "topics are made")
+        topics = admin.list_topics(timeout=5).topics
+        assert len(topics[TRANSACTION_TOPIC].partitions) == TRANSACTION_PARTITIONS
+        assert set(MODEL.topics) < set(topics)
+        writer = FencedWriter(broker.bootstrap, "any")
+        writer.fence()
+        writer.commit([Record(MODEL.topics[0], b"1")])
+    finally:
+        broker.stop()
 
 
 def test_other_settings_are_reported_and_stay(kafka: Kafka) -> None:
