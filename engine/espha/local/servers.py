@@ -175,9 +175,17 @@ class Kafka:
         _format([server.folder for server in self.servers])
 
     def start(self) -> None:
-        """Start all brokers and wait until all are registered."""
-        for server in self.servers:
+        """Start all brokers and wait until all are registered.
+
+        The one that leads comes last: the others have a controller by then.
+        """
+        late = self.servers[brokers.LEADER]
+        others = [server for server in self.servers if server is not late]
+        for server in others:
             server.start()
+        if others:
+            wait_until(lambda: self.controller() is not None, 60, "a controller")
+        late.start()
         for server in self.servers:
             server.wait()
         wait_until(self.registered, 60, "all brokers registered")

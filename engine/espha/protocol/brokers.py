@@ -20,8 +20,7 @@ _SESSION_MS = 1200
 _HEARTBEAT_MS = 300
 _QUORUM_FETCH_MS = 1200
 _QUORUM_ELECTION_MS = 300
-_RELUCTANCE = 3
-"""So many times as long the leader waits before it wants to be controller."""
+_LEADERS_FETCH_MS, _LEADERS_ELECTION_MS = 1000, 800
 
 
 def broker_settings(brokers: int, copies: int, in_sync: int) -> dict[str, str]:
@@ -71,8 +70,10 @@ def own_settings(broker: int, brokers: int) -> dict[str, str]:
     if broker != LEADER or brokers == 1:
         return {}
     return {
-        "controller.quorum.fetch.timeout.ms": str(_RELUCTANCE * _QUORUM_FETCH_MS),
-        "controller.quorum.election.timeout.ms": str(_RELUCTANCE * _QUORUM_ELECTION_MS),
+        # It misses a controller first, when the others still believe in that one and refuse to be
+        # led by anybody else. Then it is slow to ask again, and they ask it for its vote.
+        "controller.quorum.fetch.timeout.ms": str(_LEADERS_FETCH_MS),
+        "controller.quorum.election.timeout.ms": str(_LEADERS_ELECTION_MS),
     }
 
 
