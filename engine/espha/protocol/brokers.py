@@ -43,6 +43,10 @@ def broker_settings(brokers: int, copies: int, in_sync: int) -> dict[str, str]:
         "transaction.state.log.num.partitions": TRANSACTION_PARTITIONS,
         "message.max.bytes": MESSAGE_BYTES,
         "group.initial.rebalance.delay.ms": 0,
+        # Whether the transaction before is complete a leader asks again after 1 ms, not after 20; a
+        # client that hears nothing for 5 ms asks by itself.
+        "add.partitions.to.txn.retry.backoff.ms": 1,
+        "add.partitions.to.txn.retry.backoff.max.ms": 5,
         # The death of a broker costs about so much; one that gets no processor time for as long is
         # taken for dead. A broker waits for the answer to a heartbeat until the next one is due.
         "broker.session.timeout.ms": _SESSION_MS,
