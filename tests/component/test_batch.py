@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from espha.connectors.topics import topic_plan
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
 from espha.pipeline.session import open_session, start_jvm
+from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 from espha.reader import read_project
 from espha.recovery.plain import NotPlainError
 from support.models import SAMPLE, source, xml
@@ -323,3 +324,25 @@ def test_a_state_can_be_taken_and_put_back(sample: BatchJob) -> None:
     with pytest.raises(NotPlainError):
         sample.restore(b"damaged", 1)
     assert sample.snapshot()[0] == 2
+
+
+def test_records_that_no_topic_takes(spark: SparkSession) -> None:
+    """An output that is too large is a dead letter in its place; large ones are as they are."""
+    near = "Q,N,2," + "y" * 999_984
+    quotes = '"' + '""' * 600_000 + '"'
+    huge = '"' + '""' * (RECORD_BYTES // 2) + '"'
+    lines = ["I,N,1,x", near, f"I,N,3,{quotes}", f"I,N,4,{huge}", "I,N,5,x"]
+    schema = "id*:int64,s:string"
+    result = through(spark, lines, connector("pub"), connector("sub"), schema=schema)
+    whole = f"I,N, 4,{huge}".encode()
+    assert [output.value for output in result.outputs] == [
+        b"I,N, 1,x",
+        near.encode(),
+        f"I,N, 3,{quotes}".encode(),
+        whole[:CUT_BYTES],
+        b"I,N, 5,x",
+    ]
+    assert result.refused == 2
+    headers = dict(result.outputs[3].headers)
+    assert headers["espha-size"] == str(len(whole)).encode()
+    assert headers["espha-window"] == b"q/out"
