@@ -44,7 +44,7 @@ def _resolve(profile: str, key: str, target: Path) -> None:
         except LocalError as error:
             raise Failure(str(error)) from None
         if profile == "engine":
-            _compile(fresh / "espha-engine.jar", path / "classes")
+            compile_own(fresh / "espha-engine.jar", path / "classes")
         (fresh / STAMP).write_text(key)
         target.parent.mkdir(exist_ok=True)
         if target.exists():
@@ -78,7 +78,7 @@ def _spark() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def _compile(jar: Path, classes: Path) -> None:
+def compile_own(jar: Path, classes: Path) -> None:
     """Compile our own few classes against the virtual environment's Spark and Kafka's client."""
     debian.need("javac", "openjdk-17-jdk-headless")
     sources = sorted(JAVA.rglob("*.java"))

@@ -21,7 +21,6 @@ from chaos.models import MODELS
 from chaos.reader import Arrival, Reader
 from chaos.site import ENGINES, LOOK_S, Pod, Site
 from espha.connectors.topics import topic_plan
-from espha.engine.main import transactional_id
 from espha.kafka.reader import CLIENT_TUNING, PARTITION, Offsets, last_record, records_backwards
 from espha.kafka.writer import FencedWriter
 from espha.model import Project
@@ -60,7 +59,7 @@ class Trial:
         path = model.write(folder, self.id) if model.own_topics else model.path
         self.project: Project = read_project(path.read_text(encoding="utf-8"))
         self.plan = topic_plan(self.project, "" if model.own_topics else self.id)
-        self.transactional_id = transactional_id(self.id, self.project.name)
+        self.transactional_id = self.plan.order_log
         site.kafka.make_topics(*self.plan.all())
         self.pods = [
             Pod(engine, folder, ["--", "engine"], self._tell(engine, path)) for engine in ENGINES

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
 from espha.kafka.reader import CLIENT_TUNING
-from support.servers import Kafka, ZooKeeper
+from espha.pipeline.session import open_session
+from support.servers import JAR_CACHE, Kafka, ZooKeeper
 
 # Clients of ended tests look for the brokers when these have ended, too; said aloud, that would
 # stand below the summary of the tests, hundreds of lines of it.
@@ -32,3 +34,11 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         yield cluster
     finally:
         cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """An engine's session."""
+    session = open_session("local[1]", JAR_CACHE / "engine")
+    yield session
+    session.stop()

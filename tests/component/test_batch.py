@@ -1,15 +1,22 @@
 """Batches on a real Spark: what the codecs read and write, and what the worker holds."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
 from espha.connectors.topics import topic_plan
+from espha.local.processes import family
+from espha.pipeline import stream
+from espha.pipeline.channel import ChannelError
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
-from espha.pipeline.session import open_session, start_jvm
+from espha.pipeline.session import start_jvm
+from espha.protocol.order import Skip
 from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 from espha.reader import read_project
 from espha.recovery.plain import NotPlainError
@@ -19,14 +26,6 @@ from support.servers import JAR_CACHE
 pytestmark = pytest.mark.component
 
 SCHEMA = "id*:int64,a:int32,d:double,s:string,t:date,u:stamp"
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    """An engine's session."""
-    session = open_session("local[1]", JAR_CACHE / "engine")
-    yield session
-    session.stop()
 
 
 def connector(direction: str, **properties: str) -> str:
@@ -346,3 +345,80 @@ def test_records_that_no_topic_takes(spark: SparkSession) -> None:
     headers = dict(result.outputs[3].headers)
     assert headers["espha-size"] == str(len(whole)).encode()
     assert headers["espha-window"] == b"q/out"
+
+
+def refusing() -> tuple[str, list[bytes]]:
+    """A model, and rows of which it refuses some: in its source, behind it, and no text at all."""
+    out = f"<connectors>{connector('sub')}</connectors>"
+    windows = source("id*:int64,s:string", 'index="pi_EMPTY"') + (
+        f'<window-copy name="kept" index="pi_HASH">{out}</window-copy>'
+        f'<window-copy name="again" index="pi_EMPTY">{out}</window-copy>'
+    )
+    rows = [b"I,N,1,x", b"I,N,1,y", b"U,N,7,z", b"I,N,2,\xff\xc3\xa9", b"\xfe,", b"I,N,3,\xc3\xa4"]
+    return xml(windows, '<edge source="in" target="kept again"/>'), rows
+
+
+def test_digests_are_alike_wherever_outputs_go(spark: SparkSession) -> None:
+    """What the JVM digests is what outputs that are collected give: dead letters, what is cut."""
+    text, rows = refusing()
+    project = read_project(text)
+    plan = topic_plan(project, "t")
+    inputs = [Input(plan.inputs["q/in"], 5 * n, row) for n, row in enumerate(rows)]
+    large = b"I,N,4," + b"y" * RECORD_BYTES
+    aside, twice = (Input(inputs[0].topic, 100 + n, large) for n in range(2))
+    skipped = (Skip(aside.topic, aside.offset, "r" * 2_000),)
+    batches = [
+        Batch(None, 1, 0, inputs[:3]),
+        Batch(1, 2, 0, []),
+        Batch(2, 3, 0, inputs[3:]),
+        Batch(3, 4, 0, [aside, twice], skipped),
+    ]
+    found = []
+    for collect in (True, False):
+        with closing(BatchJob(spark, text, project, plan, collect=collect)) as job:
+            found.append([(one.total, one.refused, one.digest()) for one in job.run(batches)])
+    assert found[0] == found[1]
+    assert [one[:2] for one in found[1]] == [(6, 2), (0, 0), (5, 1), (3, 3)]
+
+
+def test_calls_are_bounded_by_bytes(sample: BatchJob, spark: SparkSession) -> None:
+    """What a replay of large rows sends: 20,000 rows of 8,000 bytes, in batches of 100."""
+    project = read_project(SAMPLE)
+    row = b"I,N,,7,1,2," + b"3" * 8_000
+    topic = "t.HA_Project.cq.memory.I"
+    each = [Input(topic, place, row) for place in range(100)]
+    batches = [Batch(n or None, n + 1, 0, each) for n in range(200)]
+    with closing(BatchJob(spark, SAMPLE, project, topic_plan(project, "t"), collect=False)) as job:
+        results = job.run(batches)
+    assert [(one.total, one.refused) for one in results] == [(100, 100)] * 200
+
+
+def test_an_answer_may_be_large(spark: SparkSession) -> None:
+    """Outputs travel in parts: 120 MB of dead letters, through a heap of 512 MB."""
+    project = read_project(SAMPLE)
+    value = b"no row " * 30_000
+    rows = [Input("t.HA_Project.cq.memory.I", place, value) for place in range(600)]
+    with closing(BatchJob(spark, SAMPLE, project, topic_plan(project, "t"))) as job:
+        (result,) = job.run([Batch(None, 1, 0, rows)])
+    assert result.refused == len(rows)
+
+
+def test_a_query_that_does_not_move_is_given_up(
+    spark: SparkSession, sample: BatchJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No call waits without end: here the worker is frozen."""
+    sample.run([Batch(None, 1, 0, [])])
+    jvm = cast("Any", spark.sparkContext)._gateway.proc.pid
+    worker = max(pid for pid in family(jvm) if b"espha.pipeline.daemon" in cmdline(pid))
+    monkeypatch.setattr(stream, "_LIMIT_S", 1)
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        with pytest.raises(ChannelError, match="has not moved"):
+            sample.run([Batch(1, 2, 0, [])])
+    finally:
+        os.kill(worker, signal.SIGCONT)
+
+
+def cmdline(pid: int) -> bytes:
+    """Return the command of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -23,16 +23,17 @@ BACK_S = 180
 LAUNCHER = """
 import os, sys
 from pathlib import Path
-from espha.pipeline.session import FastFence, open_session, start_jvm
+from espha.pipeline.session import open_session, start_jvm
+from espha.pipeline.transactions import Transactions
 bootstrap, jars = sys.argv[1], Path(sys.argv[2])
 jvm = start_jvm("local[1]", jars)
 pid = os.fork()
 if pid == 0:
     jvm.let_go()
-    fence = FastFence(open_session("local[1]", jars), bootstrap)
+    transactions = Transactions(open_session("local[1]", jars), bootstrap, "id")
     print("runs", os.getpid(), jvm.pid, flush=True)
     sys.stdin.read(1)
-    fence.fence("id")
+    transactions.fence()
     os._exit(1)
 os.waitpid(pid, 0)
 jvm.clear()
@@ -111,7 +112,7 @@ def test_an_engine_starts_from_the_archive_of_java_classes(deployment: Deploymen
 
 
 def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deployment) -> None:
-    """One worker, and one connection for fences, however many engine processes there were."""
+    """One worker, and one holder of the id, however many engine processes there were."""
     engine = deployment.engines[0]
 
     def workers() -> int:
@@ -120,13 +121,13 @@ def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deploy
         ]
         return len(forked)
 
-    def admins() -> int:
+    def producers() -> int:
         tasks = Path(f"/proc/{engine.jvm()}/task").iterdir()
-        return sum("admin" in (task / "comm").read_text() for task in tasks)
+        return sum("kafka-producer" in (task / "comm").read_text() for task in tasks)
 
     strike(deployment, engine.child())
     wait_until(lambda: workers() == 1, 60, "one worker")
-    assert admins() == 1
+    assert producers() == 1
 
 
 def test_a_fence_that_is_under_way_dies_with_its_engine_process(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def kill_while_it_fences(program: "subprocess.Popen[bytes]", kafka: Kafka) -> No
     kafka.servers[0].signal(signal.SIGSTOP)
     program.stdin.write(b"f")
     program.stdin.flush()
-    wait_until(lambda: "dev.espha.Fence.fence" in stacks(jvm), 60, "a fence is under way")
+    wait_until(lambda: "dev.espha.Transactions.fence" in stacks(jvm), 60, "a fence is under way")
     os.kill(process, signal.SIGKILL)
     said(program, b"cleared")
     kafka.servers[0].signal(signal.SIGCONT)

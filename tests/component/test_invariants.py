@@ -1,8 +1,9 @@
 """The invariants I1 to I6 of docs/explanation/protocol.md, each with someone who tries to break it.
 
-The engines are real, and so is Kafka; only the model is a small one in this process instead of
-Spark, which lets a test stop an engine at any line. docs/explanation/fault-campaign.md says for
-each test with which change of the code it was seen to fail.
+The engines are real, and so are Kafka and the transactions in Spark's JVM; only the model is a
+small one in this process instead of Spark, which lets a test stop an engine at any line.
+docs/explanation/fault-campaign.md says for each test with which change of the code it was seen to
+fail.
 """
 
 import ast
@@ -17,6 +18,7 @@ from typing import Any, cast
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 
 import espha
 from chaos.here import ENVIRONMENT
@@ -26,11 +28,13 @@ from espha.checker.watch import read_all, read_written
 from espha.connectors.topics import TopicPlan, topic_plan
 from espha.engine.engine import Engine
 from espha.engine.inputs import Inputs
-from espha.engine.publisher import KafkaPublisher
 from espha.kafka.order_log import OrderLog
-from espha.kafka.reader import Offsets, open_reader, read_range, records_backwards
-from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
+from espha.kafka.reader import Ends, Offsets, open_reader, read_range, records_backwards
+from espha.kafka.writer import Fenced, FencedWriter, WriterFailed
+from espha.pipeline.channel import Wanted
 from espha.pipeline.job import Batch, Output, Result
+from espha.pipeline.transactions import Transactions
+from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
 from espha.reader import read_project
@@ -55,7 +59,7 @@ class Running:
         self.states: dict[int, tuple[int, int]] = {0: (0, 0)}
         """For each sequence number: rows so far, and the sum of the clocks at which they came."""
 
-    def run(self, batches: list[Batch]) -> list[Result]:
+    def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run batches one after the other."""
         return [self._run(batch) for batch in batches]
 
@@ -78,12 +82,12 @@ class Running:
 class Seat:
     """One engine in a thread; stands for its supervisor, keeper and fence as well."""
 
-    def __init__(self, kafka: Kafka, plan: TopicPlan, name: str) -> None:
+    def __init__(self, kafka: Kafka, spark: SparkSession, plan: TopicPlan, name: str) -> None:
         self.name, self.role, self.state = name, Role.STANDBY, EngineState.STARTING
         self.sequence, self.looks = 0, 0
         self.raised: BaseException | None = None
         self._ended = threading.Event()
-        self.writer = FencedWriter(kafka.bootstrap, f"{plan.prefix}.test")
+        self.transactions = Transactions(spark, kafka.bootstrap, plan.order_log)
         self.model = Running(plan)
         inputs = list(plan.inputs.values())
         mock = cast(Any, self)
@@ -94,7 +98,7 @@ class Seat:
             job=self.model,
             log=OrderLog(kafka.bootstrap, plan.order_log),
             inputs=Inputs(kafka.bootstrap, inputs),
-            publisher=KafkaPublisher(self.writer, mock, plan.order_log),
+            publisher=self.transactions,
             control=mock,
             scheduler=mock,
             topic_ids={},
@@ -132,9 +136,6 @@ class Seat:
         """As the scheduler: none."""
         return SnapshotFacts()
 
-    def fence(self, transactional_id: str) -> None:
-        """As the fast fence: leave it to the writer."""
-
     def elect(self) -> None:
         """Elect it, and wait until it has taken over."""
         self.role = Role.ACTIVE
@@ -169,18 +170,19 @@ class Seat:
 class Table:
     """Topics, and engines around them."""
 
-    def __init__(self, kafka: Kafka) -> None:
-        self.kafka = kafka
+    def __init__(self, kafka: Kafka, spark: SparkSession) -> None:
+        self.kafka, self._spark = kafka, spark
         self.plan = topic_plan(PROJECT, f"i{uuid.uuid4().hex[:8]}")
         kafka.make_topics(*self.plan.all())
         (self.source,), (self.target,) = self.plan.inputs.values(), self.plan.outputs.values()
         self._producer = Producer({"bootstrap.servers": kafka.bootstrap})
+        self.offsets = Offsets(kafka.bootstrap)
         self.seats: list[Seat] = []
         self.rows = 0
 
     def seat(self, name: str) -> Seat:
         """Start an engine as a standby."""
-        self.seats.append(Seat(self.kafka, self.plan, name))
+        self.seats.append(Seat(self.kafka, self._spark, self.plan, name))
         return self.seats[-1]
 
     def feed(self, rows: int = 3) -> None:
@@ -203,6 +205,10 @@ class Table:
         """Wait until every row has come out."""
         wait_until(lambda: len(self.outputs()) >= self.rows, LIMIT_S, f"{self.rows} outputs")
 
+    def wait_until_open(self, topic: str) -> None:
+        """Wait until a record of an open transaction is on the brokers."""
+        wait_until(lambda: self.offsets.ends(topic).open, LIMIT_S, f"{topic} has an open end")
+
     def check(self) -> None:
         """Everything came out once and in order, in whole batches, as the order log says."""
         assert self.outputs() == [f"row-{number}" for number in range(self.rows)]
@@ -212,8 +218,8 @@ class Table:
 
 
 @pytest.fixture
-def table(kafka: Kafka) -> Iterator[Table]:
-    made = Table(kafka)
+def table(kafka: Kafka, spark: SparkSession) -> Iterator[Table]:
+    made = Table(kafka, spark)
     yield made
     for seat in made.seats:
         seat.stop()
@@ -234,26 +240,8 @@ def test_i1_only_the_newest_epoch_writes(table: Table) -> None:
     engines = [record.partition('"engine":"')[2].partition('"')[0] for record in table.order()]
     assert engines[before:] == ["new"] * (len(engines) - before) != []
     with pytest.raises(WriterFailed):
-        old.writer.commit([Record(table.target, b"once more")])
+        old.transactions.commit(Result([Output(table.target, b"once more", ())], 0), b"{}")
     table.check()
-
-
-class Dying:
-    """A producer whose process dies at the n-th record, when those before are on the brokers."""
-
-    def __init__(self, producer: Producer, place: int) -> None:
-        self._producer, self._left = producer, place
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._producer, name)
-
-    def produce(self, *record: Any, **options: Any) -> None:
-        """Produce, or die."""
-        self._left -= 1
-        if self._left == 0:
-            self._producer.flush(LIMIT_S)
-            raise WriterFailed("killed by the test")
-        self._producer.produce(*record, **options)
 
 
 @pytest.mark.parametrize("place", [1, 3, 4])
@@ -265,11 +253,70 @@ def test_i2_a_batch_and_its_order_record_are_one(
     first.elect()
     table.feed()
     table.wait_for_all()
-    monkeypatch.setattr(first.writer, "_producer", Dying(first.writer._producer, place))
+    left, ask = place, first.transactions._ask
+
+    def dying(doing: str, wanted: Wanted, *content: bytes) -> bytes:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            if place > 1:
+                table.wait_until_open(table.target)
+            raise WriterFailed("killed by the test")
+        return ask(doing, wanted, *content)
+
+    monkeypatch.setattr(first.transactions, "_ask", dying)
     table.feed()
     assert isinstance(first.end(), WriterFailed)
     assert table.outputs() == ["row-0", "row-1", "row-2"]
     second.elect()
+    table.wait_for_all()
+    table.check()
+
+
+def test_i2_outputs_are_nothing_without_their_order_record(table: Table) -> None:
+    """The order record is what fails; the outputs are on the brokers, and count for nothing."""
+    first, second = table.seat("first"), table.seat("second")
+    first.elect()
+    table.feed()
+    table.wait_for_all()
+    first.stop()
+    first.transactions.send(Output(table.target, b"never", ()))
+    table.wait_until_open(table.target)
+    with pytest.raises(WriterFailed):
+        first.transactions.commit(Result([], 0), bytes(2 * MESSAGE_BYTES))
+    second.elect()
+    table.feed()
+    table.wait_for_all()
+    table.check()
+
+
+def test_i1_nobody_leads_while_another_id_has_the_log_open(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fence shuts out holders of its id only; a former espha had another one.
+
+    Here it is `<prefix>.<project>`, whose holder has died in the middle of a transaction.
+    """
+    dead = FencedWriter(table.kafka.bootstrap, f"{table.plan.prefix}.{PROJECT.name}")
+    dead.fence()
+    dead._producer.begin_transaction()
+    dead._producer.produce(table.plan.order_log, b"open", partition=0)
+    dead._producer.flush(LIMIT_S)
+    seat, looks = table.seat("new"), 0
+    ends = seat.transactions._offsets.ends
+
+    def counting(topic: str) -> Ends:
+        nonlocal looks
+        looks += 1
+        return ends(topic)
+
+    monkeypatch.setattr(seat.transactions._offsets, "ends", counting)
+    seat.role = Role.ACTIVE
+    table.feed()
+    seat.wait(lambda: looks > 3, "looks whether a transaction is open")
+    assert seat.state is not EngineState.ACTIVE
+    dead._producer.abort_transaction(LIMIT_S)
+    seat.wait(lambda: seat.state is EngineState.ACTIVE, "takes over")
     table.wait_for_all()
     table.check()
 
@@ -307,11 +354,8 @@ def test_i4_a_standby_is_never_ahead(table: Table) -> None:
     end = Offsets(table.kafka.bootstrap).end(table.source)
     decision = json.loads(table.order()[-1])
     decision |= {"sequence": committed + 1, "inputs": [[table.source, 3, end]]}
-    active.writer._producer.begin_transaction()
-    active.writer._producer.produce(
-        table.plan.order_log, json.dumps(decision).encode(), partition=0
-    )
-    active.writer._producer.flush(LIMIT_S)
+    active.transactions.send(Output(table.plan.order_log, json.dumps(decision).encode(), ()))
+    table.wait_until_open(table.plan.order_log)
     standby.look_again()
     assert standby.sequence == committed
     assert max(standby.model.states) == committed
@@ -345,14 +389,14 @@ def test_i6_no_reader_sees_what_is_not_committed(table: Table) -> None:
     table.feed()
     table.wait_for_all()
     active.stop()
-    writer = active.writer
-    for end in (writer._producer.abort_transaction, None):
-        writer._producer.begin_transaction()
+    held = active.transactions
+    for last in (False, True):
         for topic in (table.target, table.plan.order_log):
-            writer._producer.produce(topic, b"never", partition=0)
-        writer._producer.flush(LIMIT_S)
-        if end is not None:
-            end(LIMIT_S)
+            held.send(Output(topic, b"never", ()))
+            table.wait_until_open(topic)
+        if not last:
+            held = held.renewed()
+            held.fence()  # what was open is aborted
     bootstrap = table.kafka.bootstrap
     for topic in (table.target, table.plan.order_log):
         stable = Offsets(bootstrap).end(topic)

@@ -1,16 +1,22 @@
-"""The fenced writer and the exact readers, against a real Kafka of three brokers."""
+"""What writes in transactions, and the exact readers, against a real Kafka of three brokers."""
 
 import time
 import uuid
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from espha.kafka.broker_time import broker_time
 from espha.kafka.reader import Offsets, last_record, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
+from espha.pipeline import transactions
 from espha.pipeline.fitting import size_of
-from espha.protocol.sizes import RECORD_BYTES
+from espha.pipeline.job import Output, Result
+from espha.pipeline.transactions import Transactions
+from espha.protocol.sizes import MESSAGE_BYTES, RECORD_BYTES
 from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
@@ -99,3 +105,127 @@ def test_the_largest_record_can_be_written_and_read(kafka: Kafka, topic: str) ->
     writer.fence()
     writer.commit([Record(topic, value, headers)])
     assert values(kafka, topic, writer) == [value]
+
+
+def outputs(topic: str, *texts: bytes) -> Result:
+    return Result([Output(topic, value, (("n", value),)) for value in texts], 0)
+
+
+def seen(kafka: Kafka, topic: str) -> list[bytes]:
+    """Return what a topic shows when nobody's transaction is open on it."""
+    offsets = Offsets(kafka.bootstrap)
+    wait_until(lambda: not offsets.ends(topic).open, 30, "no open transaction")
+    end = offsets.end(topic)
+    return [message.value() for message in read_range(kafka.bootstrap, topic, 0, end)]
+
+
+def test_java_commits_outputs_and_order_record_together(
+    kafka: Kafka, topic: str, spark: SparkSession
+) -> None:
+    """With their headers, in order; and it knows where the order log ends then."""
+    kafka.make_topics(order := f"{topic}.M", scratch := f"{topic}.warm-up")
+    mine = Transactions(spark, kafka.bootstrap, order)
+    mine.warm_up([topic, order], scratch, "engine-0")
+    mine.fence()
+    for number in range(3):
+        mine.begin()
+        mine.commit(outputs(topic, b"%d" % number, b"x"), b"order-%d" % number)
+        assert mine.committed == 2 * number + 2
+    assert seen(kafka, topic) == [b"0", b"x", b"1", b"x", b"2", b"x"]
+    assert seen(kafka, order) == [b"order-0", b"order-1", b"order-2"]
+    last = last_record(kafka.bootstrap, topic)
+    assert last is not None
+    assert last.headers() == [("n", b"x")]
+    mine.close()
+
+
+def test_java_is_fenced_for_good(kafka: Kafka, topic: str, spark: SparkSession) -> None:
+    """I1: also by its own renewal; what was open is aborted."""
+    kafka.make_topics(order := f"{topic}.M")
+    old = Transactions(spark, kafka.bootstrap, order)
+    old.fence()
+    old.commit(outputs(topic, b"1"), b"first")
+    old.send(Output(topic, b"open", ()))
+    new = Transactions(spark, kafka.bootstrap, order)
+    new.fence()
+    assert seen(kafka, topic) == [b"1"]
+    with pytest.raises(Fenced, match=order):
+        old.commit(outputs(topic, b"lost"), b"lost")
+    new.commit(outputs(topic, b"2"), b"second")
+    with pytest.raises(WriterFailed):
+        old.commit(outputs(topic, b"lost again"), b"lost")
+    newest = new.renewed()
+    newest.fence()
+    newest.commit(outputs(topic, b"3"), b"third")
+    assert seen(kafka, topic) == [b"1", b"2", b"3"]
+    assert seen(kafka, order) == [b"first", b"second", b"third"]
+
+
+def test_java_writes_all_of_a_transaction_or_nothing(
+    kafka: Kafka, topic: str, spark: SparkSession
+) -> None:
+    """I2: here the order record is one that no broker takes."""
+    kafka.make_topics(order := f"{topic}.M")
+    mine = Transactions(spark, kafka.bootstrap, order)
+    mine.fence()
+    mine.send(Output(topic, b"never", ()))
+    wait_until(lambda: Offsets(kafka.bootstrap).ends(topic).open, 30, "the output is there")
+    with pytest.raises(WriterFailed, match="RecordTooLarge"):
+        mine.commit(Result([], 0), bytes(MESSAGE_BYTES + 1))
+    heir = mine.renewed()
+    heir.fence()
+    assert seen(kafka, topic) == []
+    assert seen(kafka, order) == []
+
+
+def test_a_slow_commit_is_followed_by_a_new_epoch(
+    kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KAFKA-17754: its late second half must not end the next one; here all commits are slow.
+
+    Only brokers whose transactions are of version 1 need it.
+    """
+    kafka.make_topics(order := f"{topic}.M", scratch := f"{topic}.warm-up")
+    monkeypatch.setattr(transactions, "_SLOW_S", 0)
+    mine = Transactions(spark, kafka.bootstrap, order)
+    mine.warm_up([topic, order], scratch, "engine-0")
+    mine.fence()
+    mine.commit(outputs(topic, b"1"), b"first")
+    number = mine.begin()
+    mine.commit(outputs(topic, b"2"), b"second")
+    assert mine.begin() == number, "version 2: each transaction has an epoch of its own"
+    mine._version = 1
+    mine.commit(outputs(topic, b"3"), b"third")
+    assert mine.begin() != number
+    mine.commit(outputs(topic, b"4"), b"fourth")
+    heir = Transactions(spark, kafka.bootstrap, order)
+    heir.fence()
+    heir.commit(outputs(topic, b"5"), b"fifth")
+    with pytest.raises(Fenced):
+        mine.begin()
+    assert seen(kafka, topic) == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_brokers_that_are_away_are_no_riddle(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A16: the JVM is not to blame, and stays."""
+    for name in ("max.block.ms", "delivery.timeout.ms"):
+        monkeypatch.setitem(transactions._SETTINGS, name, "10000")
+    kafka = Kafka(tmp_path)
+    try:
+        kafka.start()
+        kafka.make_topics("t", "t.M")
+        mine, other = (Transactions(spark, kafka.bootstrap, "t.M") for _ in range(2))
+        mine.fence()
+        mine.commit(outputs("t", b"1"), b"first")
+    finally:
+        kafka.stop()
+    acts: list[Callable[[], object]] = [
+        lambda: mine.commit(outputs("t", b"2"), b"second"),
+        lambda: other.warm_up(["elsewhere"], "t.warm-up", "engine-0"),
+    ]
+    for act in acts:
+        with pytest.raises(WriterFailed) as raised:
+            act()
+        assert not isinstance(raised.value, Fenced)

@@ -1,5 +1,6 @@
 """`make mutations`: take each protection out of a copy of this checkout, and see its test fail."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from chaos.here import ROOT
 from mutations.protections import MUTATIONS, Mutation
+from support.servers import JAR_CACHE
 
 _COPIED = ("engine", "operator", "tests", "tools", "manifests", "pyproject.toml")
 _LIMIT_S = 600
@@ -27,7 +29,7 @@ def main() -> int:
                 copy = _copy(Path(folder) / "checkout")
                 target = copy / each.file
                 target.write_text(each.applied_to(target.read_text()))
-                red, said = _run(each, copy)
+                red, said = _run(each, copy, _own_jars(each, copy))
             alive += not red
             verdict = "[green]red, as it must be" if red else "[bold red]NOT SEEN"
             table.add_row(each.invariant, each.text, each.test.partition("::")[2], verdict, said)
@@ -47,12 +49,47 @@ def _copy(target: Path) -> Path:
     return target
 
 
-def _run(mutation: Mutation, checkout: Path) -> tuple[bool, str]:
+def _own_jars(mutation: Mutation, checkout: Path) -> dict[str, str]:
+    """Compile the copy's Java, if that is what was changed; return the environment that uses it."""
+    if not mutation.file.endswith(".java"):
+        return {}
+    cache = checkout / "cache"
+    engine = cache / "jars" / "engine"
+    engine.mkdir(parents=True)
+    for profile in ("kafka", "zookeeper"):
+        (cache / "jars" / profile).symlink_to(JAR_CACHE / profile)
+    for jar in (JAR_CACHE / "engine").glob("*.jar"):
+        shutil.copy(jar, engine)
+    program = (
+        "from pathlib import Path; from tools.jars import compile_own; compile_own(*map(Path, "
+    )
+    arguments = (str(engine / "espha-engine.jar"), str(checkout / "classes"))
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; {program}sys.argv[1:]))", *arguments],
+        cwd=checkout,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, _paths(checkout)))},
+    )
+    return {"ESPHA_CACHE": str(cache)}
+
+
+def _paths(checkout: Path) -> list[Path]:
+    """Return what the copy's modules are found in."""
+    return [checkout / "engine", checkout / "operator", checkout / "tests", checkout]
+
+
+def _run(mutation: Mutation, checkout: Path, changes: dict[str, str]) -> tuple[bool, str]:
     """Run the test in the copy; say whether it failed for the reason that was expected, and why."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", mutation.test]
     try:
         ran = subprocess.run(
-            command, cwd=checkout, capture_output=True, text=True, check=False, timeout=_LIMIT_S
+            command,
+            cwd=checkout,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LIMIT_S,
+            env={**os.environ, **changes},
         )
     except subprocess.TimeoutExpired:
         return False, f"it has not ended within {_LIMIT_S} s"

@@ -6,6 +6,8 @@ _INVARIANTS = "tests/component/test_invariants.py"
 _STUCK = "tests/component/test_stuck.py"
 _FORK_SERVER = "tests/component/test_fork_server.py"
 _QUARANTINE = "tests/unit/engine/test_quarantine.py"
+_WRITER = "tests/component/test_writer.py"
+_BATCH = "tests/component/test_batch.py"
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ MUTATIONS = (
     Mutation(
         "I1",
         "each engine has a transactional id of its own",
-        "engine/espha/kafka/writer.py",
-        '"transactional.id": transactional_id,',
-        '"transactional.id": f"{transactional_id}-{id(self)}",',
+        "engine/espha/pipeline/transactions.py",
+        '"transactional.id": transactional_id}',
+        '"transactional.id": f"{transactional_id}-{id(self)}"}',
         f"{_INVARIANTS}::test_i1_only_the_newest_epoch_writes",
         "old goes on",
     ),
@@ -57,7 +59,7 @@ MUTATIONS = (
         "I1",
         "a dead engine's fence is not ended, and shuts out its successor",
         "engine/espha/pipeline/session.py",
-        "        jvm.dev.espha.Fence.end()\n",
+        "        jvm.dev.espha.Channel.end()\n",
         "",
         f"{_FORK_SERVER}::test_a_fence_that_is_under_way_dies_with_its_engine_process",
         "Fenced",
@@ -65,13 +67,42 @@ MUTATIONS = (
     Mutation(
         "I2",
         "outputs and order record go in two transactions",
-        "engine/espha/engine/publisher.py",
-        "        self._writer.commit([*map(_record, result.outputs), "
-        "Record(self._order_log, order_record)])\n",
-        "        self._writer.commit(map(_record, result.outputs))\n"
-        "        self._writer.commit([Record(self._order_log, order_record)])\n",
-        f"{_INVARIANTS}::test_i2_a_batch_and_its_order_record_are_one",
-        "row-3",
+        "engine/java/dev/espha/Transactions.java",
+        "      Future<RecordMetadata> sent = send(topic, value, List.of());\n",
+        "      if (begun) {\n"
+        "        producer.commitTransaction();\n"
+        "        begun = false;\n"
+        "      }\n"
+        "      Future<RecordMetadata> sent = send(topic, value, List.of());\n",
+        f"{_INVARIANTS}::test_i2_outputs_are_nothing_without_their_order_record",
+        "never",
+    ),
+    Mutation(
+        "I1",
+        "an engine leads while another id has a transaction open on the order log",
+        "engine/espha/pipeline/transactions.py",
+        "        self._wait_until_closed()\n",
+        "",
+        f"{_INVARIANTS}::test_i1_nobody_leads_while_another_id_has_the_log_open",
+        "looks whether",
+    ),
+    Mutation(
+        "I2",
+        "the end of a slow transaction may come twice, and end the next one",
+        "engine/espha/pipeline/transactions.py",
+        "self._renew = self._version < _SAFE_VERSION and ",
+        "self._renew = False and ",
+        f"{_WRITER}::test_a_slow_commit_is_followed_by_a_new_epoch",
+        "assert",
+    ),
+    Mutation(
+        "I3",
+        "the JVM digests other headers than Python",
+        "engine/java/dev/espha/Call.java",
+        "      digest(bytes(names.headers().get(place)));\n",
+        "",
+        f"{_BATCH}::test_digests_are_alike_wherever_outputs_go",
+        "assert",
     ),
     Mutation(
         "I3",
@@ -190,9 +221,9 @@ MUTATIONS = (
     Mutation(
         "I6",
         "outputs have no ids",
-        "engine/espha/kafka/writer.py",
-        "headers=list(record.headers),",
-        "headers=[],",
+        "engine/espha/pipeline/transactions.py",
+        "for key, value in output.headers]",
+        "for key, value in output.headers[:0]]",
         f"{_INVARIANTS}::test_i6_no_reader_sees_what_is_not_committed",
         "outputs without an order record",
     ),

@@ -12,7 +12,9 @@ from mutations.protections import MUTATIONS, Mutation
 def test_a_protection_can_be_taken_out(mutation: Mutation) -> None:
     """The code is there, what is left can be compiled, and the test that must fail exists."""
     source = (ROOT / mutation.file).read_text()
-    ast.parse(mutation.applied_to(source))
+    changed = mutation.applied_to(source)
+    if mutation.file.endswith(".py"):
+        ast.parse(changed)
     file, _, test = mutation.test.partition("::")
     assert f"\ndef {test}(" in (ROOT / file).read_text()
 
@@ -26,5 +28,5 @@ def test_every_invariant_has_one() -> None:
 
 
 def test_code_that_is_not_there_is_told() -> None:
-    with pytest.raises(LookupError, match=r"writer\.py: .* stands there 0 times"):
+    with pytest.raises(LookupError, match=r"transactions\.py: .* stands there 0 times"):
         MUTATIONS[0].applied_to("")

@@ -42,8 +42,8 @@ class Diverged(Exception):  # noqa: N818 - it names a state
 class Job(Protocol):
     """What runs batches: `espha.pipeline.job.BatchJob`."""
 
-    def run(self, batches: list[Batch]) -> list[Result]:
-        """Run batches one after the other."""
+    def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
+        """Run batches one after the other; send their outputs in a transaction, if there is one."""
 
     def snapshot(self) -> tuple[int | None, bytes]:
         """Return the sequence number that the state stands for, and the state."""
@@ -203,7 +203,7 @@ class Follower:
                     meaning = f"; semantics {record.semantics} there, {SEMANTICS} here"
                 self._differs(
                     record,
-                    f"{len(result.outputs)} outputs with digest {result.digest()[:12]} here, "
+                    f"{result.total} outputs with digest {result.digest()[:12]} here, "
                     f"{record.outputs} with {record.digest[:12]} from {record.engine} "
                     f"({record.runtime}; here {self._runtime}{meaning})",
                 )

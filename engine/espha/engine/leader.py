@@ -104,14 +104,14 @@ class Leader:
         running = self._quarantine.running(at.sequence, ranges, len(inputs), careful=careful)
         with running as computed:
             self._doing.begin(Step.RUNNING, batch.sequence, len(inputs), ranges)
-            result = self._job.run([batch])[0]
+            result = self._job.run([batch], self.publisher.begin())[0]
             computed()
             record = OrderRecord(
                 format=FORMAT,
                 sequence=batch.sequence,
                 inputs=tuple(ranges),
                 clock=clock,
-                outputs=len(result.outputs),
+                outputs=result.total,
                 digest=result.digest(),
                 model=self._model,
                 engine=self._name,

@@ -14,14 +14,14 @@ from espha.engine.clock import LogClock
 from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
-from espha.engine.publisher import KafkaPublisher
 from espha.engine.quarantine import Quarantine
 from espha.kafka.broker_time import broker_time
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
-from espha.kafka.writer import FencedWriter, WriterFailed
+from espha.kafka.writer import WriterFailed
 from espha.pipeline.job import BatchJob, BrokenRecordError
-from espha.pipeline.session import FastFence, open_session, worker_ended
+from espha.pipeline.session import open_session, worker_ended
+from espha.pipeline.transactions import Transactions
 from espha.protocol.child_side import Control
 from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
@@ -113,25 +113,17 @@ def greet(job: Greeted, limit_s: float) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-def transactional_id(prefix: str, project: str) -> str:
-    """Return the id that all engines of a deployment share."""
-    return f"{prefix}.{project}"
-
-
 def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engine:
     xml, project, plan = read_deployed(settings.model, settings.prefix, settings.deployment)
     signal.alarm(_SPARK_S)
     session = open_session(settings.spark_master, settings.jars)
-    job = BatchJob(session, xml, project, plan)
+    job = BatchJob(session, xml, project, plan, collect=False)
     greet(job, _GREETING_S)
     wanted = requirements(settings.bootstrap, project, plan)
     begin = recovery.restore(job, wanted)
     meta = begin.header if begin else None
-    writer = FencedWriter(settings.bootstrap, transactional_id(plan.prefix, project.name))
-    writer.warm_up(plan.all())
-    fence = FastFence(session, settings.bootstrap)
-    # The first time costs several times what it costs later; an id of our own harms nobody.
-    fence.fence(f"{writer.transactional_id}.warm-up.{settings.name}")
+    transactions = Transactions(session, settings.bootstrap, plan.order_log)
+    transactions.warm_up(plan.all(), plan.scratch, settings.name)
     return Engine(
         name=settings.name,
         project=project,
@@ -141,7 +133,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         inputs=Inputs(
             settings.bootstrap, list(plan.inputs.values()), meta.inputs if meta else None
         ),
-        publisher=KafkaPublisher(writer, fence, plan.order_log),
+        publisher=transactions,
         control=control,
         scheduler=_scheduler(settings, control, recovery, begin),
         topic_ids=dict(wanted.topics),

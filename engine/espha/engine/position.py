@@ -58,7 +58,7 @@ class Position:
         """Add a batch that was processed."""
         self.counts = self.counts.plus(
             events_in=len(batch.inputs),
-            events_out=len(result.outputs) - result.refused,
+            events_out=result.total - result.refused,
             dead_letters=result.refused,
             quarantined=len(batch.skipped),
         )

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import structlog
 from confluent_kafka import (
@@ -46,6 +47,7 @@ _ANSWER_TIMEOUT_S = 30.0
 _ASK_AGAIN_S = 0.02
 _ASK_AGAIN_AT_MOST_S = 0.2
 _STEP_BACK = 64
+_LEVELS = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
 _LOG = structlog.get_logger()
 _Answer = TypeVar("_Answer")
 STANDSTILL_S = 30.0
@@ -145,6 +147,20 @@ class Standstill:
             raise LogError(f"{self._what}: nothing has come for {STANDSTILL_S:.0f} s")
 
 
+class Ends(NamedTuple):
+    """Where a topic ends."""
+
+    stable: int
+    """Last stable offset: every record below it is committed or aborted."""
+    last: int
+    """Offset behind the last record, committed or not."""
+
+    @property
+    def open(self) -> bool:
+        """Whether somebody's transaction is open."""
+        return self.stable < self.last
+
+
 class Offsets:
     """Asks brokers for a topic's first offset, last stable offset and id, on a kept connection."""
 
@@ -171,6 +187,10 @@ class Offsets:
         """Return the offset behind the newest record, committed or not."""
         uncommitted = IsolationLevel.READ_UNCOMMITTED
         return self._ask(topic, lambda: self._offset(topic, OffsetSpec.latest(), uncommitted))
+
+    def ends(self, topic: str) -> Ends:
+        """Return the last stable offset, and the one behind the last record."""
+        return self._ask(topic, lambda: self._ends(topic))
 
     def topic_id(self, topic: str) -> str:
         """Return Kafka's id of the topic, which differs when it was deleted and made anew."""
@@ -204,13 +224,25 @@ class Offsets:
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
         request_s: float = _REQUEST_TIMEOUT_S,
     ) -> int:
+        return int(self._asked(topic, spec, isolation, request_s).result().offset)
+
+    def _ends(self, topic: str) -> Ends:
+        latest = OffsetSpec.latest()
+        asked = [self._asked(topic, latest, level) for level in _LEVELS]
+        return Ends(*(int(future.result().offset) for future in asked))
+
+    def _asked(
+        self,
+        topic: str,
+        spec: OffsetSpec,
+        level: IsolationLevel,
+        request_s: float = _REQUEST_TIMEOUT_S,
+    ) -> Future[Any]:
         partition = TopicPartition(topic, PARTITION)
-        futures = self._admin.list_offsets(
-            {partition: spec},
-            isolation_level=isolation,
-            request_timeout=request_s,
+        futures: dict[TopicPartition, Future[Any]] = self._admin.list_offsets(
+            {partition: spec}, isolation_level=level, request_timeout=request_s
         )
-        return int(futures[partition].result().offset)
+        return futures[partition]
 
     def _id(self, topic: str) -> str:
         return str(self._description(topic).topic_id)

@@ -9,7 +9,8 @@ import hashlib
 from espha.protocol.records import DIGEST_HEADER, REASON_HEADER, SIZE_HEADER, WINDOW_HEADER, Headers
 from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 
-_REASON_BYTES = 1024
+REASON_BYTES = 1024
+"""What is left of a reason, where its dead letter is too large."""
 
 
 def fits(value: bytes, headers: Headers) -> bool:
@@ -34,7 +35,7 @@ def dead_letter_of(value: bytes, headers: Headers, window: str) -> tuple[bytes, 
 def shortened(value: bytes, headers: Headers) -> tuple[bytes, Headers]:
     """Return what is left of a dead letter: the beginnings of its value and of its reason."""
     short = [
-        (name, text[:_REASON_BYTES] if name == REASON_HEADER else text) for name, text in headers
+        (name, text[:REASON_BYTES] if name == REASON_HEADER else text) for name, text in headers
     ]
     return _cut(value, tuple(short))
 

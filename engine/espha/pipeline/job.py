@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,7 +15,7 @@ from espha.connectors.files import record_layout, record_style
 from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.pipeline import worker
-from espha.pipeline.fitting import dead_letter_of, fits, shortened
+from espha.pipeline.fitting import REASON_BYTES, dead_letter_of, fits, shortened
 from espha.pipeline.stream import (
     BROKEN,
     END,
@@ -28,10 +29,21 @@ from espha.pipeline.stream import (
     TAKE,
     Answered,
     Asked,
+    Names,
     Stream,
+    Summed,
 )
 from espha.protocol.order import Skip
-from espha.protocol.records import ID_HEADER, REASON_HEADER, WINDOW_HEADER, Headers, MessageId
+from espha.protocol.records import (
+    DIGEST_HEADER,
+    ID_HEADER,
+    REASON_HEADER,
+    SIZE_HEADER,
+    WINDOW_HEADER,
+    Headers,
+    MessageId,
+)
+from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES, REPLAY_BYTES
 from espha.records import catalyst as codec
 from espha.recovery.plain import NotPlainError
 
@@ -86,13 +98,27 @@ class Result(NamedTuple):
     """What one batch gives."""
 
     outputs: list[Output]
+    """Empty where the JVM keeps them (`summed`)."""
     refused: int
     """Number of the outputs that are dead letters."""
     due: int | None = None
     """Clock (ms) at which the model has something to do without input; None: never."""
+    summed: Summed | None = None
+    """What the JVM says of outputs that did not come here."""
+
+    @property
+    def total(self) -> int:
+        """Number of outputs, dead letters too."""
+        return self.summed.outputs if self.summed else len(self.outputs)
 
     def digest(self) -> str:
-        """Return SHA-256 (hex) over all outputs, in order."""
+        """Return SHA-256 (hex) over all outputs, in order.
+
+        They are counted in as topic, value, and each header's name and value, each of these behind
+        its length (big-endian int64).
+        """
+        if self.summed:
+            return self.summed.digest.hex()
         total = hashlib.sha256()
         for output in self.outputs:
             parts = [output.topic.encode(), output.value]
@@ -113,6 +139,7 @@ class BatchJob:
         plan: TopicPlan,
         *,
         exact: bool = False,
+        collect: bool = True,
     ) -> None:
         """Start the job's query.
 
@@ -122,8 +149,11 @@ class BatchJob:
             project: the same, read.
             plan: the topics.
             exact: write doubles with all the digits that they need.
+            collect: have results bring the outputs; else the JVM counts and digests them, and
+                sends them to Kafka where that is asked for.
         """
         self._plan = plan
+        self._collects = collect
         self._sources = [project.windows[path] for path in plan.inputs]
         self._outputs = [project.windows[path] for path in plan.outputs]
         self._source_of = {topic: index for index, topic in enumerate(plan.inputs.values())}
@@ -135,20 +165,54 @@ class BatchJob:
         )
         changes = {"precision": None} if exact else {}
         self._styles = [record_style(one).model_copy(update=changes) for one in self._outputs]
-        self._stream = Stream(session, f"{self._model} {plan} {exact}", self._query)
+        names = Names(
+            inputs=tuple(plan.inputs.values()),
+            windows=self._model.sources,
+            outputs=tuple(plan.outputs[path] for path in self._model.outputs),
+            output_windows=self._model.outputs,
+            order_log=plan.order_log,
+            dead_letters=plan.dead_letters,
+            headers=(ID_HEADER, WINDOW_HEADER, REASON_HEADER, SIZE_HEADER, DIGEST_HEADER),
+            sizes=(RECORD_BYTES, CUT_BYTES, REASON_BYTES),
+        )
+        self._stream = Stream(session, f"{self._model} {plan} {exact}", self._query, names)
 
-    def run(self, batches: list[Batch]) -> list[Result]:
+    def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run batches one after the other; return their results in the same order.
+
+        Args:
+            batches: one or more.
+            transaction: the JVM sends the outputs in it (`espha.pipeline.transactions`); 0: nobody
+                sends them.
 
         Raises:
             StateLostError: the worker does not hold what the first batch expects.
             BrokenRecordError: the model fails on a record.
+            espha.pipeline.channel.ChannelError: the query has failed.
         """
-        asked, inputs = self._rows(batches)
-        results: list[Result] = []
-        outputs: list[Output] = []
-        for answered in self._stream.call(asked):
-            batch = batches[len(results)]
+        if transaction and self._collects:
+            raise ValueError("outputs that are collected are not sent")
+        run = self._collect if self._collects else self._sum
+        results = [result for call in _calls(batches) for result in run(call, transaction)]
+        if len(results) != len(batches):
+            raise RuntimeError(f"{len(batches)} batches went in, {len(results)} came out")
+        return results
+
+    def _sum(self, batches: list[Batch], transaction: int) -> Iterator[Result]:
+        every = iter(batches)
+        for summed in self._stream.sum(self._asked(batches), transaction):
+            answer = json.loads(summed.answer)
+            if summed.broken is not None:
+                raise _broken(_rows(batches)[summed.broken], answer)
+            self._expect_held(answer, next(every))
+            yield Result([], summed.refused, answer["due"], summed)
+
+    def _collect(self, batches: list[Batch], _: int) -> Iterator[Result]:
+        inputs = _rows(batches)
+        answers = list(self._stream.call(self._asked(batches)))
+        every = iter(batches)
+        batch, outputs = next(every), list[Output]()
+        for answered in answers:
             if answered.kind == BROKEN:
                 raise _broken(inputs[answered.row], json.loads(answered.text or ""))
             if answered.kind != OPENED:
@@ -157,11 +221,8 @@ class BatchJob:
             answer = json.loads(answered.text or "")
             self._expect_held(answer, batch)
             refused = sum(output.topic == self._plan.dead_letters for output in outputs)
-            results.append(Result(outputs, refused, answer["due"]))
-            outputs = []
-        if len(results) != len(batches):
-            raise RuntimeError(f"{len(batches)} batches went in, {len(results)} came out")
-        return results
+            yield Result(outputs, refused, answer["due"])
+            batch, outputs = next(every, batch), []
 
     def greet(self) -> None:
         """Make an empty call; it comes back when everything has started and passes rows on."""
@@ -204,21 +265,22 @@ class BatchJob:
         """End the job; another one can take its place on the session."""
         self._stream.close()
 
-    def _rows(self, batches: list[Batch]) -> tuple[list[Asked], list[Input | None]]:
-        inputs: list[Input | None] = []
-        asked: list[Asked] = []
+    def _asked(self, batches: list[Batch]) -> Iterator[Asked]:
+        row = 0
         for batch in batches:
             order = {"expect": batch.expect, "sequence": batch.sequence, "clock": batch.clock}
-            asked.append(Asked(len(inputs), OPEN, json.dumps(order).encode()))
-            inputs.append(None)
+            yield Asked(row, OPEN, json.dumps(order).encode(), batch.sequence)
+            row += 1
             skipped = {(topic, offset): reason for topic, offset, reason in batch.skipped}
-            for entry in batch.inputs:
-                source, text = self._source_of[entry.topic], _text(entry.value)
-                if skipped and (reason := skipped.get((entry.topic, entry.offset))) is not None:
+            for topic, offset, value in batch.inputs:
+                source, text, original = self._source_of[topic], _text(value), None
+                reason = skipped.get((topic, offset)) if skipped else None
+                if reason is not None or text is not value:
+                    original = (source, value)
+                if reason is not None:
                     source, text = SKIP, reason.encode()
-                asked.append(Asked(len(inputs), source, text))
-                inputs.append(entry)
-        return asked, inputs
+                yield Asked(row, source, text, offset, original)
+                row += 1
 
     def _query(self, rows: DataFrame) -> DataFrame:
         schema = self._output_schema()
@@ -296,6 +358,25 @@ def _broken(entry: Input | None, answer: dict[str, Any]) -> BrokenRecordError:
     if entry is None or not answer["named"]:
         return BrokenRecordError(None, None, answer["reason"])
     return BrokenRecordError(entry.topic, entry.offset, answer["reason"])
+
+
+def _rows(batches: list[Batch]) -> list[Input | None]:
+    """Return what the rows of a call are, place by place; None: an opening row."""
+    return [entry for batch in batches for entry in (None, *batch.inputs)]
+
+
+def _calls(batches: list[Batch]) -> Iterator[list[Batch]]:
+    """Cut a list of batches so that each part has one, or inputs that are not too large."""
+    call, size = list[Batch](), 0
+    for batch in batches:
+        length = sum(len(entry.value) for entry in batch.inputs)
+        if call and size + length > REPLAY_BYTES:
+            yield call
+            call, size = [], 0
+        call.append(batch)
+        size += length
+    if call:
+        yield call
 
 
 def _text(value: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The Spark session of an engine, tuned for small batches, and its way to Kafka's Admin client."""
+"""The Spark session of an engine, tuned for small batches."""
 
 import os
 import sys
@@ -120,7 +120,7 @@ class Jvm:
             py4j.protocol.Py4JError: it does not end, or the JVM does not answer.
         """
         jvm = self._gateway.jvm
-        jvm.dev.espha.Fence.end()
+        jvm.dev.espha.Channel.end()
         # Spark would tell, with a stack trace, that it cannot bring its counters to the dead.
         logs = jvm.org.apache.logging.log4j.core.config.Configurator
         scheduler = "org.apache.spark.scheduler.DAGScheduler"
@@ -160,40 +160,3 @@ def _conf(master: str, jars: Path, *, write_archive: bool = False) -> SparkConf:
         .set("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))
         .set("spark.driver.extraJavaOptions", " ".join(java))
     )
-
-
-class FastFence:
-    """Fences a transactional id through Java's Admin client, in milliseconds; see engine/java.
-
-    librdkafka pauses for 500 ms after each answer «still aborting»; the Admin client asks again
-    after 2 to 4. Where kafka-clients is not on the JVM's class path, `fence` does nothing, and the
-    writer's own fencing takes its time.
-    """
-
-    def __init__(self, session: SparkSession, bootstrap: str) -> None:
-        jvm: Any = session._jvm
-        self._fence: Any = None
-        if not hasattr(jvm.org.apache.kafka.clients.admin.Admin, "create"):
-            return
-        properties = jvm.java.util.Properties()
-        for key, value in {
-            "bootstrap.servers": bootstrap,
-            "retry.backoff.ms": "2",
-            "retry.backoff.max.ms": "4",
-            "reconnect.backoff.ms": "10",
-            "reconnect.backoff.max.ms": "100",
-            "request.timeout.ms": "5000",
-            "default.api.timeout.ms": "20000",
-        }.items():
-            properties.setProperty(key, value)
-        self._fence = jvm.dev.espha.Fence
-        self._fence.open(properties)
-
-    def fence(self, transactional_id: str) -> None:
-        """Abort the id's open transaction and shut out its holder.
-
-        Raises:
-            py4j.protocol.Py4JJavaError: the brokers did not answer.
-        """
-        if self._fence is not None:
-            self._fence.fence(transactional_id)

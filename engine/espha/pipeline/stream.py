@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from espha.pipeline.channel import Channel, Wanted, packed, text, texts
+
 BUFFER_BYTES = 8192
 """Size of Spark's buffer towards its worker, and the most that Java writes at once: such a write
 passes the buffer, with all that waited in it. So what ends a call is the last column of its page,
@@ -28,20 +30,58 @@ is set aside (their text says why)."""
 
 OPENED, REFUSED, LAST, STATE, BROKEN = -1, -2, -3, -4, -5
 """`kind` of rows that are no outputs: the answer to an opening row, a refused record, the end of
-the answer to a call (`BatchStream.LAST`), a part of the state, a record on which the kernel failed:
-whatever the call brings besides is void then."""
+the answer to a call (which stays in the JVM), a part of the state, a record on which the kernel
+failed: whatever the call brings besides is void then."""
 
 _SOURCE = "dev.espha.BatchSource"
-_ROW = struct.Struct(">iii")
+_ROW = struct.Struct(">iiqi")
 _ANSWER = struct.Struct(">iiii")
+_ORIGINAL = struct.Struct(">ii")
+_CALL = struct.Struct(">?iq")
+_SUM = struct.Struct(">iii32si")
+_SIZES = struct.Struct(">iii")
+_NONE = -1
+_PART_BYTES = 1 << 20
+"""Rows go in by so many bytes."""
+_LIMIT_S = 150.0
+"""A call in which nothing has moved for so long has failed. A first one has a limit of its own."""
+_MARGIN_S = 5.0
+"""The JVM says within `_LIMIT_S` what does not move; beyond that it says nothing any more."""
+
+
+class Names(NamedTuple):
+    """What the outputs of a query are called, by the numbers that its rows have for them."""
+
+    inputs: tuple[str, ...]
+    """Topics, by `source`."""
+    windows: tuple[str, ...]
+    """Paths of source windows, by `source`."""
+    outputs: tuple[str, ...]
+    """Topics, by `kind`."""
+    output_windows: tuple[str, ...]
+    """Paths of output windows, by `kind`."""
+    order_log: str
+    dead_letters: str
+    headers: tuple[str, ...]
+    """Names of an output's headers: its id; of a dead letter besides: window, reason; and of what
+    is left of a record that is too large: its size, its digest."""
+    sizes: tuple[int, int, int]
+    """Largest record; what is left of its value, and of its reason."""
 
 
 class Asked(NamedTuple):
-    """A row that goes in: place in the call, source window (or one of the marks), text."""
+    """A row that goes in."""
 
     row: int
+    """Place in the call: 0, 1, 2 … where outputs come of it."""
     source: int
+    """Source window, or one of the marks."""
     value: bytes
+    """The text; it is UTF-8."""
+    offset: int = 0
+    """Of an input record: its offset; of an opening row: the batch's sequence number."""
+    original: tuple[int, bytes] | None = None
+    """Source window and value as it came, where `source` and `value` are not these."""
 
 
 class Answered(NamedTuple):
@@ -53,11 +93,30 @@ class Answered(NamedTuple):
     text: str | None
 
 
+class Summed(NamedTuple):
+    """What comes of a batch whose outputs do not come here."""
+
+    outputs: int
+    """Number of outputs, dead letters too."""
+    refused: int
+    """Number of dead letters."""
+    digest: bytes
+    """SHA-256 over all outputs, in order; see `espha.pipeline.job.Result`."""
+    answer: str
+    """What answers the opening row, or says why the kernel failed."""
+    broken: int | None
+    """Place of the row on which the kernel failed; None: it has not."""
+
+
 class Stream:
     """Runs one query for ever, in the JVM of the driver."""
 
     def __init__(
-        self, session: SparkSession, name: str, query: Callable[[DataFrame], DataFrame]
+        self,
+        session: SparkSession,
+        name: str,
+        query: Callable[[DataFrame], DataFrame],
+        names: Names,
     ) -> None:
         """Start.
 
@@ -66,43 +125,71 @@ class Stream:
             name: whatever makes the query what it is; a JVM that has planned it under this name
                 runs it again.
             query: makes of the rows `row, source, value` the rows `row, ordinal, kind, text`.
+            names: what its outputs are called.
 
         Raises:
             RuntimeError: the session cannot do that; the text says what is missing.
         """
+        self._channel = Channel(session)
         jvm: Any = session._jvm
-        if not hasattr(jvm.dev.espha.BatchStream, "LAST"):
-            raise RuntimeError(
-                "espha's own jar is not on Spark's class path; ESPHA_JARS must name its directory"
-            )
-        self._stream: Any = jvm.dev.espha.BatchStream.reopen(name)
-        if self._stream is None:
+        self._stream: Any = jvm.dev.espha.BatchStream
+        if not self._stream.reopen(name):
             rows = session.read.format(_SOURCE).load()
-            self._stream = jvm.dev.espha.BatchStream.open(name, query(rows)._jdf)
+            self._stream.open(name, query(rows)._jdf)
+        listed = b"".join(map(texts, names[:4]))
+        every = listed + text(names.order_log) + text(names.dead_letters) + texts(names.headers)
+        self._channel.tell(Wanted.NAMES, every, _SIZES.pack(*names.sizes), limit_s=_LIMIT_S)
 
     def call(self, asked: Iterable[Asked]) -> Iterator[Answered]:
-        """Send the rows of one call, and return what answers them.
+        """Send the rows of one call, and yield what answers them; it must be taken to its end.
 
         Raises:
-            py4j.protocol.Py4JJavaError: the query has failed; it cannot be used any more.
+            ChannelError: the query has failed, or nothing has moved for long; it cannot be
+                used any more.
         """
-        return _answers(self._stream.run(_rows(asked)))
+        for answer in self._exchange(asked, collecting=True, transaction=0):
+            yield from _answers(answer)
+
+    def sum(self, asked: Iterable[Asked], transaction: int = 0) -> list[Summed]:
+        """Send the rows of one call; return what comes of each batch in it.
+
+        Args:
+            asked: the rows.
+            transaction: outputs are sent in it; 0: they are counted and digested only.
+
+        Raises:
+            ChannelError: as `call`.
+        """
+        (answer,) = self._exchange(asked, collecting=False, transaction=transaction)
+        return list(_sums(answer))
+
+    def _exchange(
+        self, asked: Iterable[Asked], *, collecting: bool, transaction: int
+    ) -> Iterator[bytes]:
+        begin = packed(Wanted.CALL, _CALL.pack(collecting, transaction, int(_LIMIT_S * 1000)))
+        return self._channel.exchange(_requests(begin, asked), _LIMIT_S + _MARGIN_S)
 
     def close(self) -> None:
         """End the query."""
         self._stream.end()
+        self._channel.close()
 
 
-def _rows(asked: Iterable[Asked]) -> bytearray:
-    """Return the rows, the end of the call, and the row without which that would not leave."""
-    rows = bytearray()
+def _requests(begin: bytes, asked: Iterable[Asked]) -> Iterator[bytes]:
+    """Yield what brings the rows, the end of the call, and the row without which it stays."""
+    unsent, rows = bytearray(begin), bytearray()
     count = 0
-    for row, source, value in asked:
-        rows += _ROW.pack(row, source, len(value)) + value
+    for row, source, value, offset, original in asked:
+        if original is not None:
+            unsent += packed(Wanted.ORIGINAL, _ORIGINAL.pack(row, original[0]), original[1])
+        rows += _ROW.pack(row, source, offset, len(value)) + value
         count += 1
-    rows += _ROW.pack(count, END, 0)
-    rows += _ROW.pack(0, PAD, 0)
-    return rows
+        if len(rows) >= _PART_BYTES:
+            yield bytes(unsent) + packed(Wanted.ROWS, rows)
+            unsent, rows = bytearray(), bytearray()
+    rows += _ROW.pack(count, END, 0, 0)
+    rows += _ROW.pack(0, PAD, 0, 0)
+    yield bytes(unsent) + packed(Wanted.LAST_ROWS, rows)
 
 
 def _answers(answer: bytes) -> Iterator[Answered]:
@@ -110,7 +197,16 @@ def _answers(answer: bytes) -> Iterator[Answered]:
     while at < len(answer):
         row, ordinal, kind, length = _ANSWER.unpack_from(answer, at)
         at += _ANSWER.size
-        text = None if length < 0 else answer[at : at + length].decode()
+        said = None if length < 0 else answer[at : at + length].decode()
         at += max(length, 0)
-        if kind != LAST:
-            yield Answered(row, ordinal, kind, text)
+        yield Answered(row, ordinal, kind, said)
+
+
+def _sums(answer: bytes) -> Iterator[Summed]:
+    at = 0
+    while at < len(answer):
+        broken, outputs, refused, digest, length = _SUM.unpack_from(answer, at)
+        at += _SUM.size
+        said = answer[at : at + length].decode()
+        at += length
+        yield Summed(outputs, refused, digest, said, None if broken == _NONE else broken)

@@ -45,7 +45,7 @@ class Job:
     def __init__(self, held: int | None = None) -> None:
         self.held, self.sequences = held, list[int]()
 
-    def run(self, batches: list[Batch]) -> list[Result]:
+    def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run batches that build on what is held."""
         for batch in batches:
             assert batch.expect in (None, self.held)

@@ -55,6 +55,10 @@ class Site:
         return {TOPIC: self.taken}
 
     # The publisher
+    def begin(self) -> int:
+        """Have no number."""
+        return 0
+
     def commit(self, result: Result, order_record: bytes) -> None:
         """Append to the log."""
         self.log.append(OrderRecord.model_validate_json(order_record))
@@ -78,7 +82,7 @@ class Job:
     def __init__(self, kill: Callable[[Batch], Exception | None]) -> None:
         self.kill = kill
 
-    def run(self, batches: list[Batch]) -> list[Result]:
+    def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run a batch; records that are set aside are not seen."""
         (batch,) = batches
         aside = {skip.offset for skip in batch.skipped}

@@ -9,9 +9,8 @@ import pytest
 from espha.connectors.topics import topic_plan
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
-from espha.engine.publisher import KafkaPublisher
 from espha.kafka.held import HeldTopics
-from espha.kafka.writer import Fenced, Record
+from espha.kafka.writer import Fenced
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.activity import Doing
 from espha.protocol.order import OrderRecord, Range
@@ -32,7 +31,7 @@ class Over(Exception):  # noqa: N818 - it ends a test
 class Stage:
     """Kafka, Spark, the supervisor: all that an engine talks to, and what it said, in order."""
 
-    topic, transactional_id = PLAN.order_log, "id"
+    topic = PLAN.order_log
     cut = range(0)
     held_topics = HeldTopics()
     overslept = False
@@ -45,8 +44,8 @@ class Stage:
         self.log: list[OrderRecord] = []
         self.passed, self.rows = 0, 0
         self.said: list[str] = []
-        self.writer = Writer(self)
         self.doing = Doing()
+        self.publisher = Publisher(self)
 
     def play(self) -> None:
         """Go on in the scene."""
@@ -72,7 +71,7 @@ class Stage:
         self.rows += 1
 
     # The job
-    def run(self, batches: list[Batch]) -> list[Result]:
+    def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run batches that build on what is held; those of another engine count for nothing."""
         for batch in batches:
             if batch.sequence:
@@ -150,15 +149,9 @@ class Stage:
         """Have none."""
         return SnapshotFacts()
 
-    # The fast fence
-    def fence(self, transactional_id: str) -> None:
-        """Leave it to the writer."""
 
-
-class Writer:
-    """A writer that can fence once."""
-
-    transactional_id = "id"
+class Publisher:
+    """A publisher that can fence once."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage, self.fenced = stage, False
@@ -173,16 +166,20 @@ class Writer:
         assert not self.fenced
         self.fenced = True
 
-    def commit(self, records: list[Record]) -> None:
+    def begin(self) -> int:
+        """Have no number."""
+        return 0
+
+    def commit(self, result: Result, order_record: bytes) -> None:
         """Append the order record."""
         assert self.fenced
-        self.stage.log.append(OrderRecord.model_validate_json(records[-1].value))
+        self.stage.log.append(OrderRecord.model_validate_json(order_record))
         self.stage.passed += 1
 
-    def renewed(self) -> "Writer":
+    def renewed(self) -> "Publisher":
         """Return another one."""
         self.stage.said.append("renew")
-        return Writer(self.stage)
+        return Publisher(self.stage)
 
 
 def elect(stage: Stage) -> None:
@@ -211,7 +208,7 @@ def play(*scene: Callable[[Stage], None], end: type[Exception] = Over) -> Stage:
         job=mock,
         log=mock,
         inputs=mock,
-        publisher=KafkaPublisher(cast("Any", stage.writer), mock, PLAN.order_log),
+        publisher=stage.publisher,
         control=mock,
         scheduler=mock,
         topic_ids={},
@@ -275,5 +272,5 @@ def test_a_wall_clock_that_jumps_does_not_move_the_logs_clock(
 def test_an_engine_that_wakes_up_too_late_shuts_nobody_out() -> None:
     """It was frozen between its election and its fence; another one leads by then."""
     stage = play(elect_and_freeze, end=Fenced)
-    assert not stage.writer.fenced
+    assert not stage.publisher.fenced
     assert stage.said[-1] == "standby 0/0 "

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -29,19 +30,24 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>It works where driver and tasks share one JVM, that is with a local master.
  *
- * <p>Each row is three big-endian int32 (row, source, length of the value in bytes) and the value
- * in UTF-8.
+ * <p>Each row is, big-endian, two int32 (row, source), an int64 (which is for {@link Call}), an
+ * int32 (length of the value in bytes) and the value in UTF-8.
  */
 public final class BatchSource implements TableProvider {
 
   private static final StructType SCHEMA = StructType.fromDDL("row int, source int, value string");
-  private static final int HEAD_BYTES = 12;
+
+  /** What stands before each value. */
+  static final int HEAD_BYTES = 20;
+
+  /** Source of rows that mean nothing; see stream.py. */
+  static final int PAD = -3;
 
   private static final BlockingQueue<byte[]> WAITING = new ArrayBlockingQueue<>(1);
 
-  /** Appends rows to the table. */
-  static void put(byte[] encoded) throws InterruptedException {
-    WAITING.put(encoded);
+  /** Appends rows to the table; false: there was no room in that time. */
+  static boolean offer(byte[] encoded, long waitMs) throws InterruptedException {
+    return WAITING.offer(encoded, waitMs, TimeUnit.MILLISECONDS);
   }
 
   /** Ends the table, unless rows wait that nobody has read. */
@@ -137,6 +143,7 @@ public final class BatchSource implements TableProvider {
       }
       row.update(0, buffer.getInt());
       row.update(1, buffer.getInt());
+      buffer.getLong();
       int length = buffer.getInt();
       row.update(2, UTF8String.fromBytes(encoded, buffer.position(), length));
       buffer.position(buffer.position() + length);

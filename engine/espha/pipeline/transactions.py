@@ -1,0 +1,264 @@
+"""Transactions of Kafka's Java client, in Spark's JVM: outputs never pass this process.
+
+They are of version 2 (KIP-890) where the brokers know it: each has an epoch of its own, so that
+what comes late of one cannot end the next one. See engine/java/dev/espha/Transactions.java.
+"""
+
+import struct
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+from pyspark.sql import SparkSession
+
+from espha.kafka.reader import Offsets
+from espha.kafka.writer import Fenced, WriterFailed
+from espha.pipeline.channel import (
+    Channel,
+    ChannelError,
+    TransactionError,
+    Wanted,
+    sized,
+    text,
+    texts,
+)
+from espha.pipeline.job import Output, Result
+from espha.protocol.sizes import MESSAGE_BYTES
+
+_NUMBER = struct.Struct(">q")
+_HANDLE = struct.Struct(">i")
+_LIMIT_S = 30.0
+"""How long a fence or a commit may take while brokers are away."""
+_MARGIN_S = 5.0
+"""The JVM says within `_LIMIT_S` what went wrong; beyond that it says nothing any more."""
+_OPEN_LIMIT_S = 90.0
+"""Brokers end a transaction that nobody ends after a minute, and look every ten seconds."""
+_LOOK_S = 0.005
+_WHO_S = 1.0
+"""After so long somebody else's transaction is open, and not only a marker under way."""
+_SLOW_S = 1.0
+"""A commit that took longer may have been asked for twice; the second one may still come."""
+_SAFE_VERSION = 2
+_ROUNDS = 20
+_LOG = structlog.get_logger()
+
+_SETTINGS = {
+    "acks": "all",
+    "linger.ms": "0",
+    # How long a commit may take while brokers are away. A successor does not wait: it fences.
+    "transaction.timeout.ms": "60000",
+    "max.block.ms": f"{_LIMIT_S * 1000:.0f}",
+    "delivery.timeout.ms": f"{_LIMIT_S * 1000:.0f}",
+    # What a broker does not answer (it froze, or the network ate it) is asked again.
+    "request.timeout.ms": "5000",
+    "socket.connection.setup.timeout.ms": "1000",
+    "socket.connection.setup.timeout.max.ms": "2000",
+    # «Still aborting», «still committing», «not the leader»: milliseconds, not the stock 100.
+    "retry.backoff.ms": "2",
+    "retry.backoff.max.ms": "20",
+    "reconnect.backoff.ms": "10",
+    "reconnect.backoff.max.ms": "100",
+    # A standby knows who leads, however long it has nothing to write.
+    "metadata.max.age.ms": "5000",
+    "metadata.max.idle.ms": str(365 * 86_400_000),
+    "connections.max.idle.ms": "-1",
+    "max.request.size": str(MESSAGE_BYTES),
+}
+
+
+class Transactions:
+    """What commits batches, in transactions under the order log's name as their one id.
+
+    Make it early, call `fence` once when it is this engine's turn, read back what is committed,
+    then `commit` batch by batch. Not safe for use by several threads.
+    """
+
+    def __init__(self, session: SparkSession, bootstrap: str, order_log: str) -> None:
+        """Open.
+
+        Args:
+            session: in whose JVM.
+            bootstrap: of brokers.
+            order_log: the topic of order records, to which all of a deployment's engines write;
+                so it is their transactional id, whatever their model is called.
+        """
+        self._session, self._bootstrap, self._order_log = session, bootstrap, order_log
+        self._topics: tuple[str, ...] = ()
+        self._version = _SAFE_VERSION
+        self._last = -1
+        self._renew = False
+        self._offsets = Offsets(bootstrap)
+        self._channel = Channel(session)
+        _hush(session)
+        self._open()
+
+    def _open(self) -> None:
+        """Make a holder of the id."""
+        answer = self._ask("opening", Wanted.OPEN, self._settings(self._order_log))
+        self._number: int = _NUMBER.unpack(answer)[0]
+        self._handle = _HANDLE.pack(self._number)
+
+    def _settings(self, transactional_id: str) -> bytes:
+        named = {"bootstrap.servers": self._bootstrap, "transactional.id": transactional_id}
+        every = {**_SETTINGS, **named}
+        return texts(part for pair in every.items() for part in pair)
+
+    @property
+    def committed(self) -> int:
+        """Offset in the order log behind the last order record and its commit marker."""
+        return self._last + 2
+
+    def warm_up(self, topics: Iterable[str], scratch: str, name: str) -> None:
+        """Learn who leads the topics, and fence and commit on a scratch topic, under an own id.
+
+        So the first commit is not the first time that all that code runs.
+
+        Args:
+            topics: what will be written to.
+            scratch: the topic for it; where it is missing, the first commit takes longer.
+            name: of this engine.
+
+        Raises:
+            WriterFailed: the brokers did not answer in time.
+        """
+        self._topics = tuple(topics)
+        self._learn()
+        try:
+            self._version = self.rehearse(scratch, name, _ROUNDS)
+        except WriterFailed as error:  # without it a take-over takes longer, and that is all
+            _LOG.warning("transactions are not warm", error=str(error))
+            self._version = 0
+
+    def rehearse(self, scratch: str, name: str, rounds: int = 1) -> int:
+        """Fence and commit on the scratch topic; return the brokers' version of transactions.
+
+        Raises:
+            WriterFailed: the brokers did not answer in time.
+        """
+        own = f"{self._order_log}.warm-up.{name}"
+        content = self._settings(own) + text(scratch) + _HANDLE.pack(rounds)
+        answer = self._ask("the rehearsal", Wanted.REHEARSE, content)
+        return int(_NUMBER.unpack(answer)[0])
+
+    def _learn(self) -> None:
+        self._ask("asking for the leaders", Wanted.LEARN, self._handle + texts(self._topics))
+
+    def fence(self) -> None:
+        """Become the only holder of the id; nobody's transaction is open on the order log then.
+
+        Raises:
+            WriterFailed: the brokers did not answer in time, or a transaction stays open.
+            Fenced: a still newer holder was faster.
+        """
+        self._ask("fencing", Wanted.FENCE, self._handle)
+        self._wait_until_closed()
+
+    def _wait_until_closed(self) -> None:
+        """Wait until what other ids have left open on the order log is ended."""
+        began = time.monotonic()
+        named = False
+        while (last := self._offsets.ends(self._order_log)).open:
+            waited = time.monotonic() - began
+            if waited > _OPEN_LIMIT_S:
+                raise WriterFailed(
+                    f"topic {self._order_log}: a transaction is open from offset {last.stable} on, "
+                    f"of {self._others()}; what engines have committed behind it cannot be read. "
+                    "Nobody but engines may write to this topic"
+                )
+            if waited > _WHO_S and not named:
+                named = True
+                _LOG.warning(
+                    "a transaction is open on the order log",
+                    offset=last.stable,
+                    transactional_ids=self._others(),
+                )
+            time.sleep(_LOOK_S)
+
+    def _others(self) -> str:
+        content = self._settings(self._order_log) + text(self._order_log)
+        found = self._ask("asking for open transactions", Wanted.OPEN_ON, content).decode()
+        return ", ".join(found.splitlines()) or "a transactional id that the brokers do not know"
+
+    def begin(self) -> int:
+        """Return the number by which the JVM knows the transaction that comes next.
+
+        Raises:
+            WriterFailed: the brokers did not answer in time.
+            Fenced: a newer holder exists.
+        """
+        if self._renew:
+            self._take_new_epoch()
+        return self._number
+
+    def commit(self, result: Result, order_record: bytes) -> None:
+        """Commit what a batch gave and its order record, in one transaction.
+
+        Outputs that this process holds are sent now; those of a batch that was run with
+        the number from `begin` are in the transaction already.
+
+        Raises:
+            Fenced: a newer holder exists; nothing of this transaction is or will be visible.
+            WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
+        """
+        began = time.monotonic()
+        for output in result.outputs:
+            self.send(output)
+        record = (self._handle, text(self._order_log), order_record)
+        self._last = _NUMBER.unpack(self._ask("commit", Wanted.COMMIT, *record))[0]
+        self._renew = self._version < _SAFE_VERSION and time.monotonic() - began > _SLOW_S
+
+    def send(self, output: Output) -> None:
+        """Add a record to the transaction; what goes wrong with it is told by `commit`.
+
+        Raises:
+            WriterFailed: the JVM is gone.
+        """
+        headers = [text(key) + sized(value) for key, value in output.headers]
+        content = [text(output.topic), sized(output.value), _HANDLE.pack(len(headers))]
+        self._ask("sending", Wanted.SEND, self._handle, *content, *headers)
+
+    def _take_new_epoch(self) -> None:
+        """Shut out what may still come of our own last commit (KAFKA-17754).
+
+        Transactions of version 2 do it by themselves.
+        """
+        self._renew = False
+        committed = self.committed
+        self._let_go()
+        self._open()
+        self._learn()
+        self.fence()
+        if self._offsets.end(self._order_log) > committed:
+            raise Fenced(f"topic {self._order_log}: another engine has committed meanwhile")
+
+    def renewed(self) -> "Transactions":
+        """Return a new holder of the id, as warm: each can `fence` once only."""
+        self.close()
+        other = Transactions(self._session, self._bootstrap, self._order_log)
+        other._topics, other._version = self._topics, self._version
+        other._learn()
+        return other
+
+    def close(self) -> None:
+        """Let go; brokers abort what is open when the next holder fences."""
+        self._let_go()
+        self._channel.close()
+
+    def _let_go(self) -> None:
+        self._ask("letting go", Wanted.CLOSE, self._handle)
+
+    def _ask(self, doing: str, wanted: Wanted, *content: bytes) -> bytes:
+        try:
+            return self._channel.ask(wanted, *content, limit_s=_LIMIT_S + _MARGIN_S)
+        except TransactionError as error:
+            raise (Fenced if error.fenced else WriterFailed)(str(error)) from None
+        except ChannelError as error:
+            raise WriterFailed(f"{doing}: {error}") from None
+
+
+def _hush(session: SparkSession) -> None:
+    """Keep Kafka's client from telling of each attempt while brokers are away."""
+    jvm: Any = session._jvm
+    level = jvm.org.apache.logging.log4j.Level.ERROR
+    jvm.org.apache.logging.log4j.core.config.Configurator.setLevel("org.apache.kafka", level)

@@ -1,0 +1,222 @@
+package dev.espha;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.FinalizedVersionRange;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.ProducerFencedException;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Transactions under one id, of which only the newest holder can commit.
+ *
+ * <p>All that are open in this JVM are known, so that {@link #end} ends what a dead engine process
+ * has left under way: a fence that came late would shut out the successor.
+ *
+ * <p>One thread at a time uses an instance.
+ */
+final class Transactions implements Outputs {
+
+  /** Number of the partition that is written; the others do not exist. */
+  private static final int PARTITION = 0;
+
+  private static final String ID = "transactional.id";
+  private static final String VERSION = "transaction.version";
+  private static final int WARM_RECORDS = 6;
+  private static final Map<Integer, Transactions> OPEN = new ConcurrentHashMap<>();
+  private static final AtomicInteger LAST_NUMBER = new AtomicInteger();
+
+  /** By which {@link #numbered} finds it. */
+  final int number = LAST_NUMBER.incrementAndGet();
+
+  private final String id;
+  private final KafkaProducer<byte[], byte[]> producer;
+  private boolean begun;
+  private KafkaException failure;
+
+  /** Makes a holder of an id, which can do nothing before it has fenced the others. */
+  Transactions(Properties properties) {
+    id = properties.getProperty(ID);
+    producer =
+        new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer());
+    OPEN.put(number, this);
+  }
+
+  /** Finds an instance that is open. */
+  static Transactions numbered(int number) {
+    Transactions found = OPEN.get(number);
+    if (found == null) {
+      throw new IllegalStateException("no such transactions are open");
+    }
+    return found;
+  }
+
+  /** Ends all that are open, with whatever is under way. */
+  static void end() {
+    for (Transactions each : List.copyOf(OPEN.values())) {
+      each.close();
+    }
+  }
+
+  /** Returns the version of transactions that the brokers have agreed on. */
+  static int version(Properties properties) throws InterruptedException, TransactionFailed {
+    Properties shared = new Properties();
+    shared.putAll(properties);
+    shared.remove(ID);
+    try (Admin admin = Admin.create(shared)) {
+      FinalizedVersionRange found =
+          admin.describeFeatures().featureMetadata().get().finalizedFeatures().get(VERSION);
+      return found == null ? 0 : found.maxVersionLevel();
+    } catch (KafkaException | ExecutionException e) {
+      throw failed("asking for versions", properties.getProperty(ID), e);
+    }
+  }
+
+  /** Learns now who leads these topics, rather than in the first transaction. */
+  void learn(Collection<String> topics) throws TransactionFailed {
+    try {
+      for (String topic : topics) {
+        producer.partitionsFor(topic);
+      }
+    } catch (KafkaException e) {
+      throw failed("asking for the leaders", id, e);
+    }
+  }
+
+  /** Fences and commits, so that the code is warm where it matters. */
+  void rehearse(String topic, int rounds) throws InterruptedException, TransactionFailed {
+    fence();
+    for (int round = 0; round < rounds; round++) {
+      for (int each = 1; each < WARM_RECORDS; each++) {
+        send(topic, new byte[each], List.of());
+      }
+      commit(topic, new byte[WARM_RECORDS]);
+    }
+  }
+
+  /**
+   * Shuts out every earlier holder of the id; what they left open is aborted when this returns.
+   *
+   * <p>It can be done once.
+   */
+  void fence() throws TransactionFailed {
+    try {
+      producer.initTransactions();
+    } catch (KafkaException | IllegalStateException e) {
+      throw failed("fencing", id, e);
+    }
+  }
+
+  /** Adds a record to the transaction; what goes wrong is told by {@link #commit}. */
+  @Override
+  public void send(String topic, byte[] value, List<String> names, List<byte[]> values) {
+    List<Header> headers = new ArrayList<>(values.size());
+    for (int place = 0; place < values.size(); place++) {
+      headers.add(new RecordHeader(names.get(place), values.get(place)));
+    }
+    send(topic, value, headers);
+  }
+
+  private Future<RecordMetadata> send(String topic, byte[] value, Iterable<Header> headers) {
+    if (failure != null) {
+      return null;
+    }
+    try {
+      if (!begun) {
+        producer.beginTransaction();
+        begun = true;
+      }
+      return producer.send(new ProducerRecord<byte[], byte[]>(topic, PARTITION, null, value, headers));
+    } catch (KafkaException e) {
+      failure = e;
+      return null;
+    }
+  }
+
+  /**
+   * Ends the transaction with one more record.
+   *
+   * @return the record's offset
+   */
+  long commit(String topic, byte[] value) throws InterruptedException, TransactionFailed {
+    try {
+      Future<RecordMetadata> sent = send(topic, value, List.of());
+      if (failure != null) {
+        throw failure;
+      }
+      producer.commitTransaction();
+      begun = false;
+      return sent.get().offset();
+    } catch (KafkaException | IllegalStateException | ExecutionException e) {
+      throw failed("commit", id, e);
+    }
+  }
+
+  private static TransactionFailed failed(String doing, String id, Throwable cause) {
+    boolean fenced = false;
+    for (Throwable each = cause; each != null; each = each.getCause()) {
+      fenced |= each instanceof ProducerFencedException;
+      fenced |= each instanceof InvalidProducerEpochException;
+    }
+    String text = doing + " under transactional id '" + id + "': " + Texts.of(cause);
+    return new TransactionFailed(text, fenced, cause);
+  }
+
+  /** Ends it at once; brokers abort what is open. */
+  void close() {
+    OPEN.remove(number);
+    producer.close(Duration.ZERO);
+  }
+
+  /** Returns the ids that have a transaction open on a topic. */
+  static List<String> openOn(Properties properties, String topic)
+      throws InterruptedException, TransactionFailed {
+    Properties shared = new Properties();
+    shared.putAll(properties);
+    shared.remove(ID);
+    try (Admin admin = Admin.create(shared)) {
+      return Held.on(admin, topic, PARTITION);
+    } catch (KafkaException | ExecutionException e) {
+      throw failed("asking for open transactions", properties.getProperty(ID), e);
+    }
+  }
+
+  /** Who has a transaction open. */
+  private static final class Held {
+    private Held() {}
+
+    static List<String> on(Admin admin, String topic, int partition)
+        throws InterruptedException, ExecutionException {
+      var place = new org.apache.kafka.common.TopicPartition(topic, partition);
+      var open = new ArrayList<Long>();
+      for (var state :
+          admin.describeProducers(List.of(place)).partitionResult(place).get().activeProducers()) {
+        if (state.currentTransactionStartOffset().isPresent()) {
+          open.add(state.producerId());
+        }
+      }
+      var ids = new ArrayList<String>();
+      for (var listing : admin.listTransactions().all().get()) {
+        if (open.contains(listing.producerId())) {
+          ids.add(listing.transactionalId());
+        }
+      }
+      return ids;
+    }
+  }
+}
