@@ -8,7 +8,7 @@ from espha.kernel.flow import Flow, Outputs
 from espha.kernel.nodes import Node, nodes_of
 from espha.model import Project, model_digest
 from espha.model.events import BadRecord, Event
-from espha.windows.shared.stage import Stage, StatefulStage
+from espha.windows.shared.stage import SettlingStage, Stage, StatefulStage
 
 State = dict[str, Any]
 
@@ -180,8 +180,19 @@ class Kernel:
         refusals, self._flow.refusals = self._flow.refusals, []
         return refusals
 
+    def settle(self) -> None:
+        """Bring all state into this process; `state` asks no other one until the next event.
+
+        Raises:
+            ValueError: the state of a script cannot be kept.
+        """
+        for node in self._line:
+            for part in (*node.stages, node.slots):
+                if isinstance(part, SettlingStage):
+                    part.settle()
+
     def state(self) -> State:
-        """Return all state as plain picklable data; later events do not change it."""
+        """Return all state as plain data, to be read before the next event; see `StatefulStage`."""
         windows = {
             path: [_state(stage) for stage in node.stages] for path, node in self._nodes.items()
         }

@@ -68,6 +68,7 @@ class Host:
         self._selector.register(self._out, selectors.EVENT_READ)
         self._encode = json.JSONEncoder(default=_given).encode
         self._decode = json.JSONDecoder(object_hook=_taken).decode
+        self._owner = os.getpid()
         self.kill = weakref.finalize(self, _end, self._process, self._selector)
 
     @property
@@ -81,6 +82,8 @@ class Host:
         Raises:
             ScriptError: there is none.
         """
+        if os.getpid() != self._owner:
+            raise RuntimeError("only the process that has started a script's process can ask it")
         try:
             self._in.write(self._encode([what, message]).encode() + b"\n")
             self._in.flush()

@@ -1,12 +1,12 @@
 """Lua scripts: what they can do, what they cannot, and what of them is kept."""
 
-import pickle
 import re
 import subprocess
 import sys
 
 import pytest
 
+from espha.recovery.plain import dumps, loads
 from espha.scripts import Call, Input, ScriptError
 from espha.scripts.lua import LuaScript, check_lua
 
@@ -224,7 +224,7 @@ def test_variables_are_kept_exactly(cut: int) -> None:
     straight, cutting = script(KEEPING), script(KEEPING)
     for place, values in enumerate(calls):
         if place == cut:
-            state = pickle.loads(pickle.dumps(cutting.state()))  # noqa: S301
+            state = loads(dumps(cutting.state()))
             cutting = script(KEEPING)
             cutting.restore(state)
             assert cutting.state() == state

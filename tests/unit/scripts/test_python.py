@@ -1,11 +1,11 @@
 """Python scripts: what they can do, what they cannot, and what of them is kept."""
 
 import os
-import pickle
 import signal
 
 import pytest
 
+from espha.recovery.plain import dumps, loads
 from espha.scripts import Call, Input, ScriptError
 from espha.scripts.process import imports
 from espha.scripts.python import CALLS_KEPT, PythonScript, check_python
@@ -216,7 +216,7 @@ def test_variables_are_kept_exactly(cut: int) -> None:
     straight, cutting = script(KEEPING), script(KEEPING)
     for place, values in enumerate(calls):
         if place == cut:
-            state = pickle.loads(pickle.dumps(cutting.state()))  # noqa: S301
+            state = loads(dumps(cutting.state()))
             cutting.close()
             cutting = script(KEEPING)
             cutting.restore(state)

@@ -1,9 +1,8 @@
 """What a Python script remembers: kept exactly, whatever it is made of."""
 
-import pickle
-
 import pytest
 
+from espha.recovery.plain import dumps, loads
 from espha.scripts import Call, Input, ScriptError
 from espha.scripts.python import PythonScript, check_python
 
@@ -172,7 +171,7 @@ def test_what_is_remembered_survives_every_cut(name: str) -> None:
     assert len({str(answer) for answer in expected}) > 1
     for call, answer in zip(calls(), expected, strict=True):
         assert cutting.call(call) == answer
-        state = pickle.loads(pickle.dumps(cutting.state()))  # noqa: S301
+        state = loads(dumps(cutting.state()))
         cutting.close()
         cutting = script(SCRIPTS[name])
         cutting.restore(state)

@@ -1,7 +1,6 @@
 """What an aggregate makes of each event, and that nothing stays of what has left."""
 
 import math
-import pickle
 import statistics
 from collections import Counter
 from fractions import Fraction
@@ -16,6 +15,7 @@ from espha.kernel import Kernel
 from espha.model import Project
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from support.models import behind, source, xml
 from support.tables import out, put
 
@@ -471,7 +471,7 @@ def test_a_restored_window_goes_on_as_the_first_one(steps: list[Any], cut: int) 
     whole, first, second = (kernel(HISTORY) for _ in range(3))
     expected, _ = publish(whole, steps)
     before, clock = publish(first, steps[:cut])
-    second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+    second.restore(loads(dumps(first.state())))
     found = before + publish(second, steps[cut:], clock)[0]
     assert repr(found) == repr(expected)
     assert repr(second.state()) == repr(whole.state())

@@ -1,7 +1,6 @@
 """Calculate windows: what each algorithm makes of a row of events, and how it goes on."""
 
 import math
-import pickle
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -15,6 +14,7 @@ from scipy import stats
 from espha.kernel import Kernel
 from espha.model import ModelError
 from espha.model.events import Event
+from espha.recovery.plain import dumps, loads
 from espha.windows.calculate.declared import ALGORITHMS
 from support.calculate import Run, project
 
@@ -323,7 +323,7 @@ def test_a_restored_window_goes_on_as_the_first_one(
     whole, first, second = (Run(case[0], **case[1]) for _ in range(3))
     expected = [whole.rows(*values) for values in given_]
     found = [first.rows(*values) for values in given_[:cut]]
-    second.kernel.restore(pickle.loads(pickle.dumps(first.kernel.state())))  # noqa: S301
+    second.kernel.restore(loads(dumps(first.kernel.state())))
     second.next = first.next
     found += [second.rows(*values) for values in given_[cut:]]
     assert found == expected

@@ -1,6 +1,5 @@
 """Calculate windows: which fields the values come from and go to, and requests."""
 
-import pickle
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from espha.kernel import Kernel
 from espha.model import ModelError, Project
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from espha.windows.calculate import declared
 from espha.windows.calculate.maps import Slot, slots_of
 from support.models import SUB, source, xml
@@ -164,11 +164,11 @@ def test_a_request_changes_parameters_when_it_ends(asked: Kernel) -> None:
     assert ask(asked, "action", "reconfig") == []
     assert ask(asked, "windowLength", "2") == []
     assert data(asked, 5.0) == [(3, 12.0)]
-    state = pickle.loads(pickle.dumps(asked.state()))  # noqa: S301
+    state = loads(dumps(asked.state()))
     asked.restore(state)
     assert ask(asked, None) == []
     assert data(asked, 1.0, 2.0, 3.0) == [(1, 1.0), (2, 3.0), (2, 5.0)]
-    asked.restore(pickle.loads(pickle.dumps(asked.state())))  # noqa: S301
+    asked.restore(loads(dumps(asked.state())))
     assert data(asked, 4.0) == [(2, 7.0)]
 
 

@@ -1,6 +1,5 @@
 """Functional windows: which events leave, field by field."""
 
-import pickle
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from espha.kernel import Kernel
 from espha.model import ModelError
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from support.models import source, xml
 
 SECOND = 1_700_000_000
@@ -475,7 +475,7 @@ def test_a_restored_window_goes_on_as_the_first_one(steps: list[Any], cut: int) 
     for place, (opcode, *values, wait) in enumerate(steps):
         clock += wait
         if place == cut:
-            second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+            second.restore(loads(dumps(first.state())))
         running = first if place < cut else second
         found = publish(running, opcode, *values, clock=clock)
         assert found == publish(whole, opcode, *values, clock=clock)

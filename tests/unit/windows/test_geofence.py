@@ -1,7 +1,6 @@
 """Geofences: what each position is in or near, event by event."""
 
 import math
-import pickle
 import random
 from typing import Any
 
@@ -13,6 +12,7 @@ from espha.kernel import Kernel
 from espha.model import ModelError
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from espha.windows.geofence.shapes import Circle, centroid, haversine, inside, read_path, to_border
 from support.models import SUB, source, xml
 
@@ -335,7 +335,7 @@ def test_a_restored_window_goes_on_as_the_first_one(cut: int, seed: int) -> None
     whole, first, second = (Kernel(project(**options)) for _ in range(3))
     expected = [whole.publish(path, event, 0) for path, event in steps]
     found = [first.publish(path, event, 0) for path, event in steps[:cut]]
-    second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+    second.restore(loads(dumps(first.state())))
     found += [second.publish(path, event, 0) for path, event in steps[cut:]]
     assert found == expected
     assert second.state() == whole.state()

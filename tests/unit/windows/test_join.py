@@ -1,6 +1,5 @@
 """What a join makes of each event of either side."""
 
-import pickle
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -13,6 +12,7 @@ from espha.kernel import Kernel
 from espha.model import Project
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from support.models import source, xml
 from support.tables import out, play, put, two
 
@@ -509,7 +509,7 @@ def test_a_restored_join_goes_on_as_the_first_one(
     whole, first, second = (Kernel(model) for _ in range(3))
     expected = publish(whole, steps)
     before = publish(first, steps[:cut])
-    second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+    second.restore(loads(dumps(first.state())))
     assert before + publish(second, steps[cut:]) == expected
     assert second.state() == whole.state()
 

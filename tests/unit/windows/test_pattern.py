@@ -1,6 +1,5 @@
 """Pattern windows: bindings, instances, indexes, time and outputs, event by event."""
 
-import pickle
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from espha.kernel import Kernel
 from espha.model import ModelError, model_digest
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from support.models import SUB, source, xml
 
 TRADE = "id*:int64,symbol:string,price:double,day:date"
@@ -340,7 +340,7 @@ def test_a_restored_window_goes_on_as_the_first_one(
     for number, (symbol, price, passed) in enumerate(trades):
         clock += passed
         if number == cut:
-            second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+            second.restore(loads(dumps(first.state())))
         trade = Event("I", "N", (number, symbol, price, clock // 1000))
         expected += whole.publish("q/in", trade, clock)
         # Time that is let pass in between changes nothing.

@@ -1,11 +1,10 @@
 """What each operator of a pattern's logic waits for, event by event."""
 
-import pickle
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from espha.recovery.plain import dumps, loads
 from espha.windows.pattern.logic import Logic, LogicError, parse_logic
 from espha.windows.pattern.tree import DONE, FAILED, LIKELY, Instance, Offer, Tree
 
@@ -229,7 +228,7 @@ def test_an_instance_goes_on_after_a_restore(logic: Logic, events: str, cut: int
     for second_, name in enumerate(events):
         split = first if second_ < cut else second
         if second_ == cut:
-            second.instance.restore(pickle.loads(pickle.dumps(first.instance.state())))  # noqa: S301
+            second.instance.restore(loads(dumps(first.instance.state())))
             second.ended = first.ended
         for attempt in (whole, split):
             attempt.time(second_ * SECOND)

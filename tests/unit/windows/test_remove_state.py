@@ -1,13 +1,12 @@
 """Remove-state windows: what becomes an insert."""
 
-import pickle
-
 import pytest
 
 from espha.kernel import Kernel
 from espha.model import ModelError
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from support.models import source, xml
 
 RETAINED = (
@@ -104,5 +103,5 @@ def test_refused(attributes: str, schema: str, reason: str) -> None:
 def test_numbers_go_on_after_a_restore() -> None:
     first, second = kernel(), kernel()
     publish(first, "I", 1, 5)
-    second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+    second.restore(loads(dumps(first.state())))
     assert publish(second, "U", 1, 6) == publish(first, "U", 1, 6) == ["I 2,1,6", "I 3,1,5"]

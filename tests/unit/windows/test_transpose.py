@@ -1,6 +1,5 @@
 """Transpose windows: what stands side by side, and what one below the other."""
 
-import pickle
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from espha.kernel import Kernel
 from espha.model import ModelError, Project
 from espha.model.events import Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from support.models import source, xml
 
 FLIGHT = "id*:int64,plane:string,tag:string,value:int64,at:int64"
@@ -208,6 +208,6 @@ def test_a_restored_window_goes_on_as_the_first_one(steps: list[Any], cut: int) 
     for place, (*event, wait) in enumerate(steps):
         clock += wait
         if place == cut:
-            second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+            second.restore(loads(dumps(first.state())))
         running = first if place < cut else second
         assert publish(running, *event, clock=clock) == publish(whole, *event, clock=clock)

@@ -17,6 +17,7 @@ from espha.windows.aggregate.accumulators import Arguments, accumulator_of
 from espha.windows.aggregate.functions import Call
 from espha.windows.aggregate.spec import AggregateWindow, aggregated
 from espha.windows.shared.index import Change, Row, Rows
+from espha.windows.shared.one_by_one import OneByOne
 from espha.windows.shared.stage import Moment, Stage, Unit, places
 
 Run = Callable[[Event, int], Any]
@@ -205,12 +206,15 @@ class Aggregate:
 
     def state(self) -> Any:
         """Return rows and arguments in the order of the rows, groups, and variables."""
-        rows = tuple((key, row, self._given[key]) for key, row in self._rows.by_key.items())
-        groups = tuple(
-            (name, group.last, tuple(one.state() for one in group.accumulators))
-            for name, group in self._groups.items()
-        )
-        return rows, groups, self._language.state()
+        return OneByOne(self._kept), OneByOne(self._known), self._language.state()
+
+    def _kept(self) -> Iterable[Any]:
+        for key, row in self._rows.by_key.items():
+            yield key, row, self._given[key]
+
+    def _known(self) -> Iterable[Any]:
+        for name, group in self._groups.items():
+            yield name, group.last, tuple([one.state() for one in group.accumulators])
 
     def restore(self, state: Any) -> None:
         """Take over a state; what follows from the rows is computed from them."""

@@ -10,7 +10,7 @@ from espha.model.project import Field
 from espha.scripts.world import World
 from espha.windows.compute.spec import ComputeWindow
 from espha.windows.shared.script import ScriptProjection
-from espha.windows.shared.stage import Moment, Stage, Unit, places
+from espha.windows.shared.stage import Moment, SettlingStage, Stage, Unit, places
 from espha.windows.shared.world import Sharing
 
 Row = tuple[Value, ...]
@@ -129,6 +129,11 @@ class Compute:
         """Give a script its world."""
         if isinstance(self._projection, Sharing):
             self._projection.share(world)
+
+    def settle(self) -> None:
+        """Bring here what the projection remembers elsewhere."""
+        if isinstance(self._projection, SettlingStage):
+            self._projection.settle()
 
     def state(self) -> Any:
         """Return what the projection remembers."""

@@ -10,7 +10,7 @@ from espha.model.project import Field
 from espha.scripts.world import World
 from espha.windows.filter.spec import FilterWindow
 from espha.windows.shared.script import ScriptPredicate
-from espha.windows.shared.stage import Moment, Stage, Unit
+from espha.windows.shared.stage import Moment, SettlingStage, Stage, Unit
 from espha.windows.shared.world import Sharing
 
 _HEAD: Final = re.compile(r"\besp_(opcode|flags)\b", re.IGNORECASE)
@@ -119,6 +119,11 @@ class Filter:
         if passes[0]:
             return ((event._replace(opcode="SD" if event.opcode in {"D", "SD"} else "P"),),)
         return ((unit[1]._replace(opcode="SD"),),) if len(unit) > 1 and passes[1] else ()
+
+    def settle(self) -> None:
+        """Bring here what the predicate remembers elsewhere."""
+        if isinstance(self._predicate, SettlingStage):
+            self._predicate.settle()
 
     def state(self) -> Any:
         """Return what the predicate remembers."""

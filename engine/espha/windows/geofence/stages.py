@@ -22,6 +22,7 @@ from espha.windows.geofence.shapes import (
     to_border,
 )
 from espha.windows.geofence.spec import GeofenceWindow
+from espha.windows.shared.one_by_one import OneByOne
 from espha.windows.shared.stage import Moment, Stage, Unit, places
 
 Row = tuple[Value, ...]
@@ -168,7 +169,7 @@ class Fences:
     def state(self) -> Any:
         """Return the next number and the rows with theirs, oldest first."""
         fences = sorted(self._fences.values(), key=lambda fence: fence.number)
-        return (self._next, tuple([(fence.number, fence.row) for fence in fences]))
+        return (self._next, OneByOne(lambda: ((fence.number, fence.row) for fence in fences)))
 
     def restore(self, state: Any) -> None:
         """Take over the rows."""
@@ -294,7 +295,7 @@ class Geofence:
 
     def state(self) -> Any:
         """Return the geometries, and how many rows each position has."""
-        return (self._fences.state(), dict(self._results))
+        return (self._fences.state(), self._results)
 
     def restore(self, state: Any) -> None:
         """Take over the geometries and the counts."""

@@ -18,6 +18,7 @@ from espha.model.project import Field
 from espha.windows.join.keys import Column
 from espha.windows.join.spec import JoinWindow, joined_fields
 from espha.windows.shared.index import Change, Row, Rows, index_of
+from espha.windows.shared.one_by_one import OneByOne
 from espha.windows.shared.stage import Moment, Stage, Unit, places
 
 Results = dict[Row, Row]
@@ -145,7 +146,7 @@ class Kept:
 
     def state(self) -> Any:
         """Return the rows, in an order that gives the order of partners again."""
-        return tuple(self.rows.by_key.items())
+        return OneByOne(self.rows.by_key.items)
 
     def restore(self, state: Any) -> None:
         """Take over the rows."""
@@ -284,8 +285,8 @@ class Join(_Sides):
         return (
             self._facts.state(),
             self._table.state(),
-            {key: tuple(results.items()) for key, results in self._of_fact.items()},
-            {key: tuple(results.items()) for key, results in self._of_table_row.items()},
+            OneByOne(lambda: _emitted(self._of_fact)),
+            OneByOne(lambda: _emitted(self._of_table_row)),
             self._maker.language.state(),
         )
 
@@ -294,9 +295,14 @@ class Join(_Sides):
         facts, table, of_fact, of_table_row, language = state
         self._facts.restore(facts)
         self._table.restore(table)
-        self._of_fact = {key: dict(results) for key, results in of_fact.items()}
-        self._of_table_row = {key: dict(results) for key, results in of_table_row.items()}
+        self._of_fact = {key: dict(results) for key, results in of_fact}
+        self._of_table_row = {key: dict(results) for key, results in of_table_row}
         self._maker.language.restore(language)
+
+
+def _emitted(results: dict[Row, Results]) -> Iterable[Any]:
+    for key, emitted in results.items():
+        yield key, tuple(emitted.items())
 
 
 class TaggedJoin(Join):

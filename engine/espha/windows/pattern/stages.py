@@ -11,6 +11,7 @@ from espha.windows.pattern.bindings import Given, Interest, bound_fields, compil
 from espha.windows.pattern.logic import parse_logic
 from espha.windows.pattern.spec import Pattern, PatternOutput, PatternWindow
 from espha.windows.pattern.tree import FAILED, LIKELY, Instance, Matcher, Offer, Tree
+from espha.windows.shared.one_by_one import OneByOne
 from espha.windows.shared.stage import Moment, Stage, Unit, places
 
 Row = tuple[Value, ...]
@@ -202,7 +203,8 @@ class Matching:
         living = [each for same in self._instances.values() for each in same.values()]
         living.sort(key=lambda instance: instance.number)
         kept = tuple([language.state() for language in self._languages])
-        return (self._opened, self._now, tuple([each.state() for each in living]), kept)
+        begun = OneByOne(lambda: (instance.state() for instance in living))
+        return (self._opened, self._now, begun, kept)
 
     def restore(self, state: Any) -> None:
         """Go on with these instances."""

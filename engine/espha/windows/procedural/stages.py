@@ -46,6 +46,11 @@ class Modules:
                 results[place] = result
         return results
 
+    def settle(self) -> None:
+        """Bring the variables of the modules here."""
+        for module in self._modules:
+            module.settle()
+
     def state(self) -> Any:
         """Return the variables of the modules."""
         return [module.state() for module in self._modules]

@@ -93,7 +93,7 @@ class Rows:
 
     def state(self) -> Any:
         """Return all rows."""
-        return dict(self.by_key)
+        return self.by_key
 
     def restore(self, state: Any) -> None:
         """Take over the rows."""

@@ -39,7 +39,7 @@ class Policy(Protocol):
         ...
 
     def state(self) -> Any:
-        """Return a copy of the state, as plain data."""
+        """Return the state, as plain data; see `StatefulStage`."""
         ...
 
     def restore(self, state: Any) -> None:
@@ -149,7 +149,7 @@ class Sliding:
 
     def state(self) -> Any:
         """Return the time, the number of rows put in so far, and the rows' times."""
-        return self._now, self._puts, dict(self._stamps)
+        return self._now, self._puts, self._stamps
 
     def restore(self, state: Any) -> None:
         """Take over the times; the heap follows from them."""

@@ -153,6 +153,11 @@ class ScriptHandle:
         except ScriptError as error:
             raise ValueError(f"window {self._window}: {error}") from None
 
+    def settle(self) -> None:
+        """Bring the variables here, if they lie in another process; see `state`."""
+        if isinstance(self._script, PythonScript):
+            self.state()
+
     def restore(self, state: Any) -> None:
         """Put the variables back."""
         if self._script is not None:
@@ -205,6 +210,10 @@ class OfScript:
     def share(self, world: World) -> None:
         """Give the script its world."""
         self._call.share(world)
+
+    def settle(self) -> None:
+        """Bring the script's variables here."""
+        self._call.settle()
 
     def state(self) -> Any:
         """Return the script's variables."""

@@ -49,11 +49,29 @@ class StatefulStage(Stage, Protocol):
     """A stage that remembers."""
 
     def state(self) -> Any:
-        """Return a copy of the state, as plain picklable data."""
+        """Return the state, as plain data (`espha.recovery.plain`), without any set.
+
+        It may share what the stage itself holds: it is to be read before the stage processes
+        anything else. Of equal states the data are equal, with all orders in them, whatever led
+        there.
+        """
         ...
 
     def restore(self, state: Any) -> None:
         """Become what the stage was when `state()` returned `state`."""
+        ...
+
+
+@runtime_checkable
+class SettlingStage(Protocol):
+    """A stage of whose state a part lies in another process."""
+
+    def settle(self) -> None:
+        """Bring the state here: `state` asks nobody any more until the stage processes something.
+
+        Raises:
+            ValueError: the state cannot be kept.
+        """
         ...
 
 

@@ -83,7 +83,7 @@ class Wide:
 
     def state(self) -> Any:
         """Return the values of all groups."""
-        return dict(self._groups)
+        return self._groups
 
     def restore(self, state: Any) -> None:
         """Take over the values."""

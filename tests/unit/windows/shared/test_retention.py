@@ -1,6 +1,5 @@
 """Retention, event by event: what leaves, in which order, with which flag."""
 
-import pickle
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -13,6 +12,7 @@ from espha.kernel import Kernel
 from espha.model import Project
 from espha.model.events import BadRecord, Event
 from espha.reader import read_project
+from espha.recovery.plain import dumps, loads
 from support.models import SUB, behind, source, xml
 
 SCHEMA = "id*:int64,t:date,x:int64"
@@ -227,7 +227,7 @@ def test_a_restored_window_goes_on_as_the_first_one(
     whole, first, second = (kernel(retention, before="pi_EMPTY") for _ in range(3))
     expected, _ = run(whole, events)
     before, clock = run(first, events[:cut])
-    second.restore(pickle.loads(pickle.dumps(first.state())))  # noqa: S301 - our own bytes
+    second.restore(loads(dumps(first.state())))
     assert before + run(second, events[cut:], clock)[0] == expected
     assert second.state() == whole.state()
 
