@@ -1,10 +1,12 @@
 """Batches on a real Spark: what the codecs read and write, and what the worker holds."""
 
+import hashlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, cast
 
 import pytest
@@ -16,9 +18,11 @@ from espha.pipeline import stream
 from espha.pipeline.channel import ChannelError
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
 from espha.pipeline.session import start_jvm
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.order import Skip
 from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 from espha.reader import read_project
+from espha.recovery.pending import Pending
 from espha.recovery.plain import NotPlainError
 from support.models import SAMPLE, source, xml
 from support.servers import JAR_CACHE
@@ -311,18 +315,69 @@ def test_other_masters_are_refused_before_anything_starts(master: str) -> None:
         start_jvm(master, JAR_CACHE / "engine")
 
 
-def test_a_state_can_be_taken_and_put_back(sample: BatchJob) -> None:
+def asked(job: BatchJob, order: CheckpointOrder, batches: Sequence[Batch]) -> CheckpointBegun:
+    if not batches:
+        return job.checkpoint(order)
+    first, *others = batches
+    begun = job.run([first._replace(checkpoint=order), *others])[0].checkpoint
+    assert begun is not None
+    return begun
+
+
+def taken(job: BatchJob, path: Path, batches: Sequence[Batch] = ()) -> CheckpointReport:
+    """Have the state written, now or behind the first of some batches; wait for the end."""
+    reports: SimpleQueue[CheckpointReport] = SimpleQueue()
+    while True:
+        pending = Pending(str(path), 10)
+        begun = asked(job, pending.order, batches)
+        if not begun.busy:
+            break
+        pending.drop()  # the process before has told its report, and ends
+    assert begun.error == ""
+    pending.wait(reports.put)
+    report = reports.get(timeout=60)
+    assert report.error == ""
+    assert (report.sequence, report.length) == (begun.sequence, path.stat().st_size - 10)
+    assert report.checksum == hashlib.sha256(path.read_bytes()[10:]).hexdigest()
+    return report
+
+
+def test_a_state_can_be_taken_and_put_back(sample: BatchJob, tmp_path: Path) -> None:
     """The twentieth row is summed alike, whether its state came from a snapshot or not."""
     rows = rows_of(21)
     assert sample.run([Batch(None, 1, 0, rows[:20])])
-    sequence, body = sample.snapshot()
-    assert sequence == 1
-    first = sample.run([Batch(1, 2, 0, rows[20:])])
-    sample.restore(body, 1)
-    assert sample.run([Batch(1, 2, 0, rows[20:])]) == first
+    first = taken(sample, tmp_path / "first")
+    assert first.sequence == 1
+    expected = sample.run([Batch(1, 2, 0, rows[20:])])
+    second = taken(sample, tmp_path / "second")
+    sample.restore(tmp_path / "first", 10, 1)
+    assert taken(sample, tmp_path / "again").state == first.state
+    assert sample.run([Batch(1, 2, 0, rows[20:])]) == expected
+    assert taken(sample, tmp_path / "again").state == second.state != first.state
+    (tmp_path / "damaged").write_bytes(b"damaged")
     with pytest.raises(NotPlainError):
-        sample.restore(b"damaged", 1)
-    assert sample.snapshot()[0] == 2
+        sample.restore(tmp_path / "damaged", 0, 1)
+
+
+def test_a_state_is_taken_behind_the_batch_that_asks_for_it(
+    sample: BatchJob, tmp_path: Path
+) -> None:
+    """Though the worker goes on with others at once."""
+    rows = rows_of(40)
+    sample.run([Batch(None, 1, 0, rows[:20])])
+    alone = taken(sample, tmp_path / "alone")
+    batches = [Batch(None, 1, 0, rows[:20]), Batch(1, 2, 0, rows[20:30]), Batch(2, 3, 0, rows[30:])]
+    among = taken(sample, tmp_path / "among", batches)
+    assert (among.sequence, among.state) == (1, alone.state)
+    assert taken(sample, tmp_path / "behind").sequence == 3
+
+
+def test_an_engine_that_is_gone_costs_a_checkpoint(sample: BatchJob, tmp_path: Path) -> None:
+    sample.run([Batch(None, 1, 0, rows_of(3))])
+    pending = Pending(str(tmp_path / "state"))
+    pending.drop()
+    assert "FileNotFoundError" in sample.checkpoint(pending.order).error
+    assert taken(sample, tmp_path / "next").sequence == 1
 
 
 def test_records_that_no_topic_takes(spark: SparkSession) -> None:

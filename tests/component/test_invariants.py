@@ -34,6 +34,7 @@ from espha.kafka.writer import Fenced, FencedWriter, WriterFailed
 from espha.pipeline.channel import Wanted
 from espha.pipeline.job import Batch, Output, Result
 from espha.pipeline.transactions import Transactions
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
@@ -74,9 +75,9 @@ class Running:
         self.states[batch.sequence] = (rows, clocks)
         return Result(outputs, 0)
 
-    def snapshot(self) -> tuple[int | None, bytes]:
+    def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
         """Take none."""
-        return None, b""
+        return CheckpointBegun(error="none here")
 
 
 class Seat:
@@ -121,7 +122,7 @@ class Seat:
         """As the supervisor: hear where the engine is."""
         self.state, self.sequence = state, progress.sequence
 
-    def due(self, active: bool) -> bool:
+    def due(self) -> bool:
         """As the scheduler, which is asked once a round: keep no snapshot; end when told to."""
         self.looks += 1
         if self._ended.is_set():

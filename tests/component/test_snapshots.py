@@ -11,8 +11,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from espha.kafka.reader import Offsets
-from espha.recovery.plain import dumps, loads
-from espha.recovery.store import SnapshotMeta, make
+from espha.recovery.plain import loads, write
+from espha.recovery.store import SnapshotMeta, check, header_of
 from support.deployment import Deployment
 from support.replicas import Replica
 from support.servers import Kafka, ZooKeeper, wait_until
@@ -141,7 +141,7 @@ def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy: Deploy) -> No
     feed(deployment, *range(10))
     taken = keep(active)
     feed(deployment, *range(10, 12))
-    header = deployment.snapshots(active).read(deployment.snapshots(active).files()[0]).header
+    header = check(deployment.snapshots(active).files()[0]).header
     topic = deployment.plan.inputs[SOURCE]
     cut(deployment, deployment.plan.order_log, header.order_log)
     cut(deployment, topic, header.inputs[topic].read)
@@ -187,12 +187,17 @@ def test_a_diverged_engine_rebuilds_and_says_so(deploy: Deploy) -> None:
     feed(deployment, 25)
     keep(standby)
     store = deployment.snapshots(standby)
-    header, body = store.read(store.files()[0])
-    state = loads(body)
+    kept = check(store.files()[0])
+    header = kept.header
+    state = loads(kept.path.read_bytes()[kept.offset :])
     ((*before, (*others, last)),) = state["windows"][SUM]
     state["windows"][SUM] = [(*before, (*others, last + 1))]
     mark = SnapshotMeta(**{name: getattr(header, name) for name in SnapshotMeta.model_fields})
-    store.write(make(mark, dumps(state), header.engine, header.runtime, header.made))
+    draft = store.draft(mark, header.engine, header.runtime)
+    with draft.path.open("wb") as file:
+        file.seek(draft.offset)
+        sums = write(state, file.write)
+    store.finish(draft, header_of(mark, sums, header.engine, header.runtime, header.made))
     feed(deployment, 26)
     standby.stop()
     standby.start()

@@ -191,9 +191,9 @@ class Engine:
     def _snapshot(self) -> None:
         """Keep the state now and then; one that fails costs a line in the log."""
         active = self._state is EngineState.ACTIVE
-        if self._scheduler.due(active) and not self._at.fresh:
+        if self._scheduler.due() and not self._at.fresh:
             self._doing.begin(Step.SNAPSHOT)
-            self._scheduler.keep(self._meta(active), self._job.snapshot)
+            self._scheduler.keep(self._meta(active), self._job.checkpoint)
         if self._scheduler.news():
             self._report(self._state)
 

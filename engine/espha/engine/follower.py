@@ -14,6 +14,7 @@ from espha.kafka.reader import LogError
 from espha.kernel import SEMANTICS
 from espha.pipeline.job import Batch, Input, Result
 from espha.protocol.activity import Doing
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.order import OrderRecord
 from espha.protocol.sizes import REPLAY_BYTES
 from espha.protocol.states import Step
@@ -45,8 +46,8 @@ class Job(Protocol):
     def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run batches one after the other; send their outputs in a transaction, if there is one."""
 
-    def snapshot(self) -> tuple[int | None, bytes]:
-        """Return the sequence number that the state stands for, and the state."""
+    def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
+        """Have the state taken, beside what goes on."""
 
 
 class Follower:

@@ -161,6 +161,7 @@ def _scheduler(
         runtime=RUNTIME,
         interval_s=settings.snapshot_interval_s,
         wanted=control.snapshot_wanted,
+        chosen=lambda: control.snapshots,
     )
     if begin:
         scheduler.loaded(begin)

@@ -53,6 +53,10 @@ class Child:
         """Tell the child of engines that died in the middle of a batch."""
         self._tell(Instruction(deaths=deaths))
 
+    def choose(self, chosen: bool) -> None:
+        """Have the child write snapshots without being asked, or no more."""
+        self._tell(Instruction(snapshots=chosen))
+
     def _tell(self, what: Instruction) -> None:
         with contextlib.suppress(BrokenPipeError, ValueError), self._telling:
             self._stdin.write(what.encode())

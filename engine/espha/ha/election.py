@@ -63,6 +63,8 @@ class Membership:
         self._leaving = threading.Event()
         self._gave_way = 0
         self.znode: str | None = None
+        self.last = False
+        """Whether this one stands at the end of the queue, as far as is known."""
         self._owner: int | None = None
         """The session that is known to own it."""
         # A new leader of ZooKeeper gives each session its full time once more: be back within it.
@@ -181,6 +183,7 @@ class Membership:
             self._wake.set()
             return
         place = queue.index(mine)
+        self.last = place == len(queue) - 1
         before = f"{self._root}/{queue[place - 1]}" if place else None
         if before is None:
             self._lead(queue, called=NEXT in children)

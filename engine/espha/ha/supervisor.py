@@ -204,8 +204,13 @@ class Supervisor:
         """Wait for the child's end; bring it about when the child is frozen or cut off."""
         family = Family(self._spawner.pid)
         self._judge.begin(family)
+        chosen = False
         while not self._child_ended.wait(_TICK_S):
             reap_orphans(self._spawner.pid)
+            # The last one in the queue writes the snapshots: the active one only where it is alone.
+            if self._member and self._member.last is not chosen:
+                chosen = self._member.last
+                child.choose(chosen)
             self._detector.tick()
             self._judge.tick()
             if self._kafka:

@@ -1,9 +1,9 @@
 """The batch job: order records and their inputs go in, output records come out."""
 
-import base64
 import hashlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,7 +22,6 @@ from espha.pipeline.stream import (
     OPEN,
     OPENED,
     PAGE_BYTES,
-    PART,
     PUT,
     REFUSED,
     SKIP,
@@ -33,6 +32,8 @@ from espha.pipeline.stream import (
     Stream,
     Summed,
 )
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, Restored, RestoreOrder
+from espha.protocol.message import Message
 from espha.protocol.order import Skip
 from espha.protocol.records import (
     DIGEST_HEADER,
@@ -92,6 +93,8 @@ class Batch(NamedTuple):
     inputs: list[Input]
     skipped: tuple[Skip, ...] = ()
     """Those of them that are set aside: dead letters, which the model never sees."""
+    checkpoint: CheckpointOrder | None = None
+    """Have a forked process take the state as it is behind this batch."""
 
 
 class Result(NamedTuple):
@@ -105,6 +108,8 @@ class Result(NamedTuple):
     """Clock (ms) at which the model has something to do without input; None: never."""
     summed: Summed | None = None
     """What the JVM says of outputs that did not come here."""
+    checkpoint: CheckpointBegun | None = None
+    """Whether the checkpoint that was asked for is under way."""
 
     @property
     def total(self) -> int:
@@ -193,7 +198,12 @@ class BatchJob:
         if transaction and self._collects:
             raise ValueError("outputs that are collected are not sent")
         run = self._collect if self._collects else self._sum
-        results = [result for call in _calls(batches) for result in run(call, transaction)]
+        results: list[Result] = []
+        for call in _calls(batches):
+            results += run(call, transaction)
+            order = call[-1].checkpoint
+            if order:
+                results[-1] = results[-1]._replace(checkpoint=self.checkpoint(order))
         if len(results) != len(batches):
             raise RuntimeError(f"{len(batches)} batches went in, {len(results)} came out")
         return results
@@ -228,38 +238,29 @@ class BatchJob:
         """Make an empty call; it comes back when everything has started and passes rows on."""
         list(self._stream.call([]))
 
-    def snapshot(self) -> tuple[int | None, bytes]:
-        """Return the sequence number that the worker's state stands for, and the state.
+    def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
+        """Have a forked process of the worker take the state as it is now; see `Batch`."""
+        return CheckpointBegun.model_validate_json(self._ask(TAKE, order))
 
-        Raises:
-            NotPlainError: a window keeps what no snapshot can hold; the text names it.
-        """
-        answer = self._ask(TAKE, b"")
-        # One part a call: the JVM never holds more than that, however large the state is.
-        parts = [
-            base64.b64decode(row.text or "")
-            for part in range(answer["parts"])
-            for row in self._stream.call([Asked(0, TAKE, str(part).encode())])
-        ]
-        return answer["sequence"], b"".join(parts)
+    def restore(self, path: Path, offset: int, sequence: int) -> None:
+        """Let the worker hold a state that was taken after order record `sequence`.
 
-    def restore(self, body: bytes, sequence: int) -> None:
-        """Let the worker hold a state that `snapshot` returned for `sequence`.
+        Args:
+            path: file with the state.
+            offset: where in the file it begins.
+            sequence: the order record.
 
         Raises:
             NotPlainError: it is not a state of this model.
         """
-        for at in range(0, len(body), worker.PART_BYTES):
-            part = base64.b64encode(body[at : at + worker.PART_BYTES])
-            list(self._stream.call([Asked(0, PART, part)]))
-        self._ask(PUT, str(sequence).encode())
+        order = RestoreOrder(sequence=sequence, path=str(path), offset=offset)
+        answer = Restored.model_validate_json(self._ask(PUT, order))
+        if answer.error:
+            raise NotPlainError(answer.error)
 
-    def _ask(self, mark: int, value: bytes) -> dict[str, Any]:
-        (note,) = self._stream.call([Asked(0, mark, value)])
-        answer: dict[str, Any] = json.loads(note.text or "")
-        if "error" in answer:
-            raise NotPlainError(answer["error"])
-        return answer
+    def _ask(self, mark: int, order: Message) -> str:
+        (answer,) = self._stream.call([Asked(0, mark, order.encode())])
+        return answer.text or ""
 
     def close(self) -> None:
         """End the job; another one can take its place on the session."""
@@ -366,11 +367,14 @@ def _rows(batches: list[Batch]) -> list[Input | None]:
 
 
 def _calls(batches: list[Batch]) -> Iterator[list[Batch]]:
-    """Cut a list of batches so that each part has one, or inputs that are not too large."""
+    """Cut a list of batches so that each part has one, or inputs that are not too large.
+
+    One with a checkpoint is the last of its part.
+    """
     call, size = list[Batch](), 0
     for batch in batches:
         length = sum(len(entry.value) for entry in batch.inputs)
-        if call and size + length > REPLAY_BYTES:
+        if call and (call[-1].checkpoint or size + length > REPLAY_BYTES):
             yield call
             call, size = [], 0
         call.append(batch)

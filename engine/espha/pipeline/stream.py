@@ -23,15 +23,15 @@ and whole buffers of it."""
 PAGE_BYTES = BUFFER_BYTES
 """Size at which a page ends. Small pages make small batches cheap, large ones large batches."""
 
-OPEN, END, PAD, TAKE, PART, PUT, SKIP = -1, -2, -3, -4, -5, -6, -7
-"""`source` of rows that are no input records: they open a batch, end a call, fill a page, ask for
-the state, bring a part of a state, make these parts the state, and stand for an input record that
-is set aside (their text says why)."""
+OPEN, END, PAD, TAKE, PUT, SKIP = -1, -2, -3, -4, -6, -7
+"""`source` of rows that are no input records: they open a batch, end a call, fill a page, have
+the state taken (`CheckpointOrder`), have a state read (`RestoreOrder`), and stand for an input
+record that is set aside (their text says why)."""
 
 OPENED, REFUSED, LAST, STATE, BROKEN = -1, -2, -3, -4, -5
 """`kind` of rows that are no outputs: the answer to an opening row, a refused record, the end of
-the answer to a call (which stays in the JVM), a part of the state, a record on which the kernel
-failed: whatever the call brings besides is void then."""
+the answer to a call (which stays in the JVM), the answer to what concerns the state, a record on
+which the kernel failed: whatever the call brings besides is void then."""
 
 _SOURCE = "dev.espha.BatchSource"
 _ROW = struct.Struct(">iiqi")

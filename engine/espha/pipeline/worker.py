@@ -10,12 +10,12 @@ window, or one of the marks), `text` (of the marks), and one struct `w<i>` for e
 with `opcode`, `flags`, `f0` ….
 """
 
-import base64
 import gc
 import json
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ import pyarrow as pa
 from espha.kernel import Handled, Kernel, kernel_of
 from espha.model import Project
 from espha.model.events import BadRecord, Event
+from espha.pipeline.forked import Checkpoints
 from espha.pipeline.stream import (
     BROKEN,
     END,
@@ -30,21 +31,19 @@ from espha.pipeline.stream import (
     OPEN,
     OPENED,
     PAD,
-    PART,
     PUT,
     REFUSED,
     SKIP,
     STATE,
     TAKE,
 )
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, Restored, RestoreOrder
 from espha.reader import read_project
 from espha.records.layout import Layout
 from espha.records.text import read_flags, read_opcode, record_reader
-from espha.recovery.plain import NotPlainError, dumps, loads
+from espha.recovery import plain
 
 _REASON_LETTERS = 500
-PART_BYTES = 3 << 20
-"""A state travels in parts of so many bytes."""
 
 
 class WorkerModel(NamedTuple):
@@ -187,8 +186,7 @@ class _Worker:
         """The events of those that are records."""
         self._broken = False
         """The kernel has failed: nothing counts any more until the call ends."""
-        self._parts: list[bytes] = []
-        self._taken: list[bytes] = []
+        self._checkpoints = Checkpoints()
 
     def process(self, page: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Process input rows; yield the output rows that are ready."""
@@ -227,9 +225,6 @@ class _Worker:
     def _obey(self, row: int, mark: int, value: str) -> None:
         if self._broken and mark != END:
             return
-        if mark == PART:
-            self._parts.append(base64.b64decode(value))
-            return
         if mark != SKIP:
             self._close()
         if mark == OPEN:
@@ -239,12 +234,10 @@ class _Worker:
         elif mark == END:
             self._out.add(row, 0, LAST)
             self._broken = False
-        elif mark == TAKE and value:
-            self._give_part(row, int(value))
         elif mark == TAKE:
-            self._take_state(row)
+            self._take_state(row, CheckpointOrder.model_validate_json(value))
         elif mark == PUT:
-            self._put_state(row, int(value))
+            self._put_state(row, RestoreOrder.model_validate_json(value))
 
     def _open(self, row: int, order: dict[str, Any]) -> None:
         if order["expect"] is None:
@@ -324,36 +317,36 @@ class _Worker:
         for place, (window, reason) in enumerate(refusals, start=ordinal):
             self._out.add(row, place, REFUSED, f"{window}: {reason}")
 
-    def _take_state(self, row: int) -> None:
-        note: dict[str, Any] = {"sequence": self._sequence, "parts": 0}
-        if self._kernel is not None and self._sequence is not None:
-            try:
-                body = dumps(self._kernel.state())
-            except NotPlainError as error:
-                note = {"error": str(error)}
-            else:
-                self._taken = [body[at : at + PART_BYTES] for at in range(0, len(body), PART_BYTES)]
-                note["parts"] = len(self._taken)
-        self._out.add(row, 0, STATE, json.dumps(note))
+    def _take_state(self, row: int, order: CheckpointOrder) -> None:
+        if self._kernel is None or self._sequence is None:
+            begun = CheckpointBegun(error="there is no state")
+        else:
+            begun = self._checkpoints.begin(self._kernel, self._sequence, order)
+        self._out.add(row, 0, STATE, begun.model_dump_json())
 
-    def _give_part(self, row: int, part: int) -> None:
-        self._out.add(row, 0, STATE, base64.b64encode(self._taken[part]).decode())
-        if part == len(self._taken) - 1:
-            self._taken = []
+    def _put_state(self, row: int, order: RestoreOrder) -> None:
+        self._kernel = self._sequence = None  # two states need not fit in memory
+        try:
+            self._project, self._kernel = self._restored(order)
+        except Exception as error:  # what is not a state of this model fails in any way
+            restored = Restored(error=f"{type(error).__name__}: {error}")
+        else:
+            self._sequence = order.sequence
+            settle()
+            restored = Restored(sequence=order.sequence)
+        self._out.add(row, 0, STATE, restored.model_dump_json())
 
-    def _put_state(self, row: int, sequence: int) -> None:
-        body, self._parts = b"".join(self._parts), []
+    def _restored(self, order: RestoreOrder) -> tuple[Project, Kernel]:
         project = read_project(self._model.xml)
         kernel = kernel_of(project)
+        gc.disable()  # it would look at all that is read again and again
         try:
-            kernel.restore(loads(body))
-        except Exception as error:  # what is not a state of this model fails in any way
-            note = json.dumps({"error": f"{type(error).__name__}: {error}"})
-        else:
-            self._kernel, self._project, self._sequence = kernel, project, sequence
-            settle()
-            note = json.dumps({"sequence": sequence})
-        self._out.add(row, 0, STATE, note)
+            with Path(order.path).open("rb") as file:
+                file.seek(order.offset)
+                kernel.restore(plain.read(file))
+        finally:
+            gc.enable()
+        return project, kernel
 
     def _event(self, source: int, value: str, cells: tuple[Any, ...] | None) -> Event:
         opcode, flags, *fields, bad = cells or (None, None, value)

@@ -33,6 +33,8 @@ class Control:
         self._active = threading.Event()
         self.snapshot_wanted = threading.Event()
         """Set when somebody asks for a snapshot; who makes it clears it."""
+        self.snapshots = False
+        """Whether this replica is the one that writes them without being asked."""
         self.divergence: DivergenceFacts | None = None
         """What an engine remembers of having diverged; goes with each report."""
         self.deaths: Deaths | None = None
@@ -47,6 +49,7 @@ class Control:
         self._fd = int(fd) if fd else None
         if self._fd is None:
             self._active.set()
+            self.snapshots = True
             return
         os.set_blocking(self._fd, False)
         die_with_parent()
@@ -132,6 +135,8 @@ class Control:
                 self._active.clear()
             if told.deaths:
                 self.deaths = told.deaths
+            if told.snapshots is not None:
+                self.snapshots = told.snapshots
             if told.snapshot:
                 self.snapshot_wanted.set()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end

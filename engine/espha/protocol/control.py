@@ -26,6 +26,8 @@ class Instruction(Message):
     """Write a snapshot now."""
     deaths: Deaths | None = None
     """What is known of engines that have died in the middle of a batch."""
+    snapshots: bool | None = None
+    """Be the one that writes them from time to time, or no more."""
 
 
 class Forked(Message):

@@ -58,7 +58,13 @@ class SnapshotFacts(Message):
         None, description="Order record of the snapshot that this life began with."
     )
     snapshot_ms: Annotated[int | None, GAUGE] = Field(
-        None, description="How long taking the state for the last snapshot held up the engine, ms."
+        None, description="How long the last snapshot held up the engine, in ms."
+    )
+    snapshot_took_ms: Annotated[int | None, GAUGE] = Field(
+        None, description="How long the last snapshot took, beside the engine's work, in ms."
+    )
+    snapshot_memory: Annotated[int | None, GAUGE] = Field(
+        None, description="Memory that the last snapshot took beside the engine's own, in bytes."
     )
     snapshot_failures: Annotated[int | None, GAUGE] = Field(
         None, description="Snapshots that failed in this life; nothing without a volume for them."

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import structlog
 
 from espha.recovery import remote
-from espha.recovery.store import Header, Snapshot, SnapshotError, SnapshotStore
+from espha.recovery.store import Header, Snapshot, SnapshotError, SnapshotStore, check
 
 MUCH_NEWER = 1000
 """Order records that an engine replays rather than to load a peer with the transfer."""
@@ -72,6 +72,8 @@ class SnapshotCandidates:
     store: SnapshotStore | None
     peers: Sequence[str]
     requirements: Requirements
+    spare: Path
+    """Folder for a peer's snapshot that the own volume, or none, has no room for."""
     before: int | None = None
     """Only those of lower sequence."""
     at_least: int = 0
@@ -107,7 +109,7 @@ class SnapshotCandidates:
 
     def _read(self, store: SnapshotStore, path: Path) -> Snapshot | None:
         try:
-            snapshot = store.read(path)
+            snapshot = check(path)
         except OSError as error:
             self.refuse(path.name, str(error.strerror))
             return None
@@ -158,8 +160,8 @@ class SnapshotCandidates:
 
     def _take(self, address: str) -> Snapshot | None:
         try:
-            snapshot = remote.fetch(address, self.before)
-        except SnapshotError as error:
+            snapshot = self._fetched(address)
+        except (SnapshotError, OSError) as error:
             self.refuse(f"that of {address}", str(error))
             return None
         reason = self._refuse(snapshot.header) if snapshot else "it is gone"
@@ -167,9 +169,12 @@ class SnapshotCandidates:
             self.refuse(f"that of {address}", reason)
             return None
         _LOG.info("snapshot taken", peer=address, sequence=snapshot.header.sequence)
+        return snapshot
+
+    def _fetched(self, address: str) -> Snapshot | None:
         if self.store:
             try:
-                self.store.write(snapshot)
+                return remote.fetch(address, self.before, self.store)
             except OSError as error:
                 _LOG.warning("snapshot not kept", error=error.strerror)
-        return snapshot
+        return remote.fetch(address, self.before, SnapshotStore(self.spare))

@@ -4,14 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from espha.protocol.http import LATEST_SNAPSHOT, NoAnswerError, stream
-from espha.recovery.store import (
-    Header,
-    Snapshot,
-    SnapshotError,
-    Source,
-    read_header,
-    read_snapshot,
-)
+from espha.recovery.body import Source
+from espha.recovery.store import Header, Snapshot, SnapshotError, SnapshotStore, read_header
 
 
 def probe(address: str, before: int | None) -> Header | None:
@@ -28,10 +22,18 @@ def probe(address: str, before: int | None) -> Header | None:
         return None if source is None else read_header(source)
 
 
-def fetch(address: str, before: int | None) -> Snapshot | None:
-    """Return a peer's newest snapshot, its checksums verified; see `probe`."""
+def fetch(address: str, before: int | None, store: SnapshotStore) -> Snapshot | None:
+    """Keep a peer's newest snapshot in a store, its checksums verified; see `probe`.
+
+    Raises:
+        OSError: it cannot be kept.
+    """
     with _get(address, before) as source:
-        return None if source is None else read_snapshot(source)
+        try:
+            return None if source is None else store.take_in(source, address)
+        except OSError as error:  # raised in here, it would count as the peer's
+            mine = error
+    raise mine
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What an engine brings along from earlier lives: snapshots, and whether it has diverged."""
 
+import tempfile
 import time
 from pathlib import Path
 from typing import Protocol
@@ -25,8 +26,14 @@ _LOG = structlog.get_logger()
 class Restorable(Protocol):
     """What holds a model's state."""
 
-    def restore(self, body: bytes, sequence: int) -> None:
-        """Become what the state of this order record was; raises NotPlainError."""
+    def restore(self, path: Path, offset: int, sequence: int) -> None:
+        """Become what the state of an order record was; raises NotPlainError.
+
+        Args:
+            path: file with the state.
+            offset: where in the file it begins.
+            sequence: the order record.
+        """
 
 
 def requirements(bootstrap: str, project: Project, plan: TopicPlan) -> Requirements:
@@ -99,13 +106,23 @@ class Recovery:
     def _best(
         self, job: Restorable, wanted: Requirements, before: int | None, at_least: int
     ) -> Snapshot | None:
-        candidates = SnapshotCandidates(
-            self.store, self.peers(), wanted, before, at_least, self._refusals
-        )
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as spare:
+            candidates = SnapshotCandidates(
+                self.store,
+                self.peers(),
+                wanted,
+                Path(spare),
+                before,
+                at_least,
+                self._refusals,
+            )
+            return self._restored(job, candidates)
+
+    def _restored(self, job: Restorable, candidates: SnapshotCandidates) -> Snapshot | None:
         for snapshot in candidates.best_first():
             header = snapshot.header
             try:
-                job.restore(snapshot.body, header.sequence)
+                job.restore(snapshot.path, snapshot.offset, header.sequence)
             except NotPlainError as error:
                 candidates.refuse(f"{header.sequence} of {header.engine}", str(error))
                 self._set_aside(header.sequence)

@@ -8,22 +8,36 @@ from collections.abc import Callable
 
 import structlog
 
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.status import SnapshotFacts
+from espha.recovery.body import Written
 from espha.recovery.divergence import DivergenceLog
-from espha.recovery.store import Header, Snapshot, SnapshotMeta, SnapshotStore, make
+from espha.recovery.pending import Pending
+from espha.recovery.store import (
+    LARGEST_BODY,
+    Draft,
+    Header,
+    Snapshot,
+    SnapshotMeta,
+    SnapshotStore,
+    header_of,
+)
 
-_ACTIVE_INTERVALS = 10
-"""The active engine waits this many intervals: where there are standbys, they do the work."""
 _AFTER_FAILURE_INTERVALS = 10
-_SHARE = 50
-"""An engine spends at most one part in so many of its time on snapshots."""
+_AFTER_OTHER_S = 1.0
+"""When the worker is busy with another checkpoint, it is asked again after so many seconds."""
+_SHARE = 10
+"""The process that writes a snapshot is there for at most one part in so many of the time."""
 _LOG = structlog.get_logger()
 
-Take = Callable[[], tuple[int | None, bytes]]
+Take = Callable[[CheckpointOrder], CheckpointBegun]
 
 
 class SnapshotScheduler:
-    """Decides when an engine's state is written, and writes it from a thread of its own.
+    """Decides when an engine's state is written.
+
+    A forked process of the worker writes it (`espha.pipeline.forked`), the engine goes on, and a
+    thread waits for the end and makes a snapshot of it.
 
     A full disk, a volume that hangs, state that cannot be written: a line in the log, one more in
     `snapshot_failures`, and the engine goes on.
@@ -38,9 +52,21 @@ class SnapshotScheduler:
         runtime: str,
         interval_s: float,
         wanted: threading.Event,
+        chosen: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Without a store nothing is ever written; `wanted` set asks for a snapshot now."""
+        """Without a store nothing is ever written.
+
+        Args:
+            store: where to write.
+            divergences: are over with a snapshot.
+            engine: name of this engine.
+            runtime: versions, for people.
+            interval_s: seconds between two snapshots.
+            wanted: set: somebody asks for a snapshot now.
+            chosen: tells whether this engine is the one that writes them without being asked.
+            clock: tells the time in seconds.
+        """
         self._store, self._divergences, self._engine, self._runtime = (
             store,
             divergences,
@@ -53,13 +79,15 @@ class SnapshotScheduler:
         self._since = -math.inf  # what was replayed from the whole log is worth keeping at once
         self._pause = self._interval
         self._busy = threading.Event()
-        self._wanted = wanted
+        self._wanted, self._chosen = wanted, chosen
         self._news = threading.Event()
         self._last: SnapshotMeta | None = None
         self._newest: Header | None = None
         self._made: float | None = None
         self._loaded: int | None = None
+        self._held_up_ms: int | None = None
         self._took_ms: int | None = None
+        self._memory: int | None = None
         self._failures = 0
         self._facts = SnapshotFacts()
         self._refresh()
@@ -71,22 +99,23 @@ class SnapshotScheduler:
         self._loaded = header.sequence
         self._show(header)
 
-    def due(self, active: bool) -> bool:
+    def due(self) -> bool:
         """Tell whether it is time for a snapshot."""
         if self._store is None or self._busy.is_set():
             return False
-        pause = self._pause * (_ACTIVE_INTERVALS if active else 1)
-        return self._wanted.is_set() or self._clock() - self._since >= pause
+        if self._wanted.is_set():
+            return True
+        return self._clock() - self._since >= self._pause and self._chosen()
 
     def keep(self, meta: SnapshotMeta, take: Take) -> None:
-        """Take the state and begin to write it, unless the last snapshot says the same.
+        """Have the state written, unless the last snapshot says the same.
 
         Args:
             meta: what the state stands for.
-            take: returns the sequence that the state stands for, and the state.
+            take: has the worker begin with it.
         """
         self._wanted.clear()
-        self._since = started = self._clock()
+        self._since = self._clock()
         if self._store is None:
             return
         if self._last and _reached(self._last) == _reached(meta):
@@ -94,23 +123,24 @@ class SnapshotScheduler:
             self._refresh()
             self._news.set()
             return
+        draft = self._store.draft(meta, self._engine, self._runtime)
+        pending = Pending(str(draft.path), draft.offset)
         try:
-            sequence, body = take()
+            begun = take(pending.order)
         except Exception as error:  # also what Spark raises: the next batch tells what it means
-            self._failed(str(error))
+            begun = CheckpointBegun(error=str(error))
+        if begun.error or begun.sequence != meta.sequence:
+            pending.drop()
+            if begun.busy:
+                self._since += _AFTER_OTHER_S - self._pause
+                return
+            held = f"the worker holds {begun.sequence}, the engine is at {meta.sequence}"
+            self._failed(begun.error or held)
             return
-        if sequence != meta.sequence:
-            self._failed(f"the worker holds {sequence}, the engine is at {meta.sequence}")
-            return
-        took = self._clock() - started
-        self._pause = max(self._interval, took * _SHARE)
-        self._took_ms = round(took * 1000)
+        self._held_up_ms = round(begun.pause_ms)
         self._last = meta
-        snapshot = make(meta, body, self._engine, self._runtime, time.time_ns() // 1_000_000)
         self._busy.set()
-        threading.Thread(
-            target=self._write, args=(self._store, snapshot), name="snapshot", daemon=True
-        ).start()
+        pending.wait(lambda report: self._finish(draft, report))
 
     def news(self) -> bool:
         """Tell, once, that the facts have changed."""
@@ -122,20 +152,44 @@ class SnapshotScheduler:
         """Return what the status shows."""
         return self._facts
 
-    def _write(self, store: SnapshotStore, snapshot: Snapshot) -> None:
-        header = snapshot.header
+    def _finish(self, draft: Draft, report: CheckpointReport) -> None:
+        """Make a snapshot of what was written; in a thread of its own."""
         try:
-            path = store.write(snapshot)
-        except OSError as error:
-            self._last = None
-            self._failed(error.strerror or str(error))
-        else:
-            self._show(header)
-            self._divergences.settle()
-            _LOG.info("snapshot", file=path.name, bytes=header.length, ms=self._took_ms)
+            self._keep(draft, report)
         finally:
             self._news.set()
             self._busy.clear()
+
+    def _keep(self, draft: Draft, report: CheckpointReport) -> None:
+        store = self._store
+        if store is None:
+            return
+        if report.error or report.length > LARGEST_BODY:
+            store.drop(draft)
+            self._last = None
+            self._failed(report.error or f"the state has {report.length} bytes")
+            return
+        written = Written(report.length, report.checksum, report.state)
+        now = time.time_ns() // 1_000_000
+        header = header_of(draft.meta, written, self._engine, self._runtime, now)
+        try:
+            path = store.finish(draft, header)
+        except OSError as error:
+            self._last = None
+            self._failed(error.strerror or str(error))
+            return
+        self._took_ms, self._memory = report.took_ms, report.memory
+        self._pause = max(self._interval, report.took_ms / 1000 * _SHARE)
+        self._show(header)
+        self._divergences.settle()
+        _LOG.info(
+            "snapshot",
+            file=path.name,
+            bytes=header.length,
+            held_up_ms=self._held_up_ms,
+            took_ms=report.took_ms,
+            memory=report.memory,
+        )
 
     def _show(self, newest: Header) -> None:
         self._newest, self._made = newest, newest.made / 1000
@@ -150,7 +204,9 @@ class SnapshotScheduler:
             snapshot_bytes=self._newest.length if self._newest else None,
             snapshot_made=self._made,
             snapshot_loaded=self._loaded,
-            snapshot_ms=self._took_ms,
+            snapshot_ms=self._held_up_ms,
+            snapshot_took_ms=self._took_ms,
+            snapshot_memory=self._memory,
             snapshot_failures=self._failures,
         )
 

@@ -1,29 +1,36 @@
 """Snapshots: the state after an order record, as a file that shows every damage.
 
-A file is, in this order: the line `ESPHA snapshot 1` (1 is the version of the format, which also
+A file is, in this order: the line `ESPHA snapshot 2` (2 is the version of the format, which also
 changes when the state of a window takes another form); length of the header (4 bytes, big-endian);
-the header (JSON, `Header`); SHA-256 of everything before it; the body, whose length and SHA-256
-the header names.
+the header (JSON, `Header`, filled up with spaces); SHA-256 of everything before it; the body
+(`espha.recovery.plain`), whose length and SHA-256 the header names.
+
+The body is written first, by another process, behind room for what comes before it (`Draft`).
+Neither is ever held in memory as a whole.
 """
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from espha.durable import UNFINISHED, replace_file
+from espha.durable import UNFINISHED, sync_folder, write_all
 from espha.protocol.order import Cursor
 from espha.protocol.status import Counts
+from espha.recovery.body import Source, Written
 
+_VERSION = b"2"
 _LEAD = b"ESPHA snapshot "
-_MAGIC = _LEAD + b"1\n"
+_MAGIC = _LEAD + _VERSION + b"\n"
 _LENGTH_BYTES = 4
 _SUM_BYTES = 32
 _LONGEST_HEADER = 1 << 20
-LARGEST_BODY = 1 << 30
+_PART = 1 << 20
+LARGEST_BODY = 1 << 32
 """Bytes of a body, compressed, that an engine is willing to read."""
 
 _PREFIX, _SUFFIX = "snapshot-", ".espha"
@@ -65,42 +72,52 @@ class Header(SnapshotMeta):
     """Milliseconds since 1970, of the machine that made it."""
     length: int
     digest: str
+    """SHA-256 (hex) of the body."""
+    state: str
+    """SHA-256 (hex) of the state: the same on every replica (`espha.recovery.plain.digest`)."""
 
 
 class Snapshot(NamedTuple):
-    """A header and its body (`espha.recovery.plain`)."""
+    """A header, and where its body lies: in `path`, from `offset` on."""
 
     header: Header
-    body: bytes
+    path: Path
+    offset: int
 
 
-class Source(Protocol):
-    """Something to read bytes from: a file, an HTTP response."""
+class Draft(NamedTuple):
+    """A snapshot whose body is being written to `path`, from `offset` on."""
 
-    def read(self, size: int) -> bytes:
-        """Return up to `size` bytes."""
+    meta: SnapshotMeta
+    path: Path
+    offset: int
 
 
-def make(meta: SnapshotMeta, body: bytes, engine: str, runtime: str, made: int) -> Snapshot:
-    """Return the snapshot of a body; `made` is in milliseconds since 1970."""
-    header = Header(
+def header_of(meta: SnapshotMeta, body: Written, engine: str, runtime: str, made: int) -> Header:
+    """Return the header of a body; `made` is in milliseconds since 1970."""
+    return Header(
         **dict(meta),
         engine=engine,
         runtime=runtime,
         made=made,
-        length=len(body),
-        digest=hashlib.sha256(body).hexdigest(),
+        length=body.length,
+        digest=body.checksum,
+        state=body.digest,
     )
-    return Snapshot(header, body)
 
 
-def encode(snapshot: Snapshot) -> Iterator[bytes]:
-    """Yield the parts of a snapshot's file."""
-    header = snapshot.header.model_dump_json().encode()
-    front = _MAGIC + len(header).to_bytes(_LENGTH_BYTES, "big") + header
-    yield front
-    yield hashlib.sha256(front).digest()
-    yield snapshot.body
+def front(header: Header, size: int) -> bytes:
+    """Return what stands before a body, in `size` bytes.
+
+    Raises:
+        ValueError: the header is longer.
+    """
+    text = header.model_dump_json().encode()
+    room = size - len(_MAGIC) - _LENGTH_BYTES - _SUM_BYTES
+    if len(text) > room:
+        raise ValueError(f"a header of {len(text)} bytes does not fit in {room}")
+    before = _MAGIC + room.to_bytes(_LENGTH_BYTES, "big") + text.ljust(room)
+    return before + hashlib.sha256(before).digest()
 
 
 def read_header(source: Source) -> Header:
@@ -110,10 +127,61 @@ def read_header(source: Source) -> Header:
         SnapshotError: it is damaged, or of another format.
         OSError: it cannot be read.
     """
+    return _read_front(source)[0]
+
+
+def copy(source: Source, path: Path) -> Snapshot:
+    """Write a whole snapshot, as it comes from a source, to a file.
+
+    Raises:
+        SnapshotError: it is damaged anywhere, is too large, or of another format.
+        OSError: it cannot be read or written.
+    """
+    with path.open("wb") as file:
+        header, offset = verify(source, file.write)
+        file.flush()
+        os.fsync(file.fileno())
+    return Snapshot(header, path, offset)
+
+
+def check(path: Path) -> Snapshot:
+    """Read a whole file, part by part, and return what it is.
+
+    Raises:
+        SnapshotError: it is damaged anywhere, is too large, or of another format.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        header, offset = verify(file)
+    return Snapshot(header, path, offset)
+
+
+def verify(
+    source: Source, out: Callable[[bytes], object] = lambda part: None
+) -> tuple[Header, int]:
+    """Read a whole snapshot, part by part; return its header, and where its body begins.
+
+    Args:
+        source: where it comes from.
+        out: is given all bytes, part by part, before they are known to be whole.
+
+    Raises:
+        SnapshotError: it is damaged anywhere, is too large, or of another format.
+        OSError: it cannot be read.
+    """
+    header, before = _read_front(source)
+    out(before)
+    _check_body(source, header, out)
+    return header, len(before)
+
+
+def _read_front(source: Source) -> tuple[Header, bytes]:
+    """Return the header, and all bytes up to the body."""
     magic = _exactly(source, len(_MAGIC))
     if magic != _MAGIC:
         raise SnapshotError(
-            f"its format is {magic[len(_LEAD) :].strip().decode(errors='replace')}, not 1"
+            f"its format is {magic[len(_LEAD) :].strip().decode(errors='replace')}, "
+            f"not {_VERSION.decode()}"
             if magic.startswith(_LEAD)
             else "it does not begin as a snapshot does"
         )
@@ -122,30 +190,32 @@ def read_header(source: Source) -> Header:
     if size > _LONGEST_HEADER:
         raise SnapshotError(f"its header has {size} bytes, more than {_LONGEST_HEADER}")
     header = _exactly(source, size)
-    if _exactly(source, _SUM_BYTES) != hashlib.sha256(magic + length + header).digest():
+    checksum = _exactly(source, _SUM_BYTES)
+    before = magic + length + header
+    if checksum != hashlib.sha256(before).digest():
         raise SnapshotError("the checksum of its header is wrong")
     try:
-        return Header.model_validate_json(header)
+        return Header.model_validate_json(header), before + checksum
     except ValidationError as error:
         raise SnapshotError(f"its header has {error.error_count()} wrong fields") from None
 
 
-def read_snapshot(source: Source) -> Snapshot:
-    """Read a whole snapshot.
-
-    Raises:
-        SnapshotError: it is damaged anywhere, is too large, or of another format.
-        OSError: it cannot be read.
-    """
-    header = read_header(source)
+def _check_body(source: Source, header: Header, out: Callable[[bytes], object]) -> None:
     if not 0 <= header.length <= LARGEST_BODY:
         raise SnapshotError(f"its body has {header.length} bytes, more than {LARGEST_BODY}")
-    body = _exactly(source, header.length)
-    if hashlib.sha256(body).hexdigest() != header.digest:
+    checksum = hashlib.sha256()
+    missing = header.length
+    while missing:
+        part = source.read(min(missing, _PART))
+        if not part:
+            raise SnapshotError("it ends too early")
+        checksum.update(part)
+        out(part)
+        missing -= len(part)
+    if checksum.hexdigest() != header.digest:
         raise SnapshotError("the checksum of its body is wrong")
     if source.read(1):
         raise SnapshotError("there is something behind its end")
-    return Snapshot(header, body)
 
 
 def _exactly(source: Source, size: int) -> bytes:
@@ -197,28 +267,67 @@ class SnapshotStore:
         newest = sorted(found, reverse=True)
         return [found[at] for at in newest if at >= at_least and (before is None or at < before)]
 
-    def write(self, snapshot: Snapshot) -> Path:
-        """Write a file, whole or not at all, and remove what is older than the newest `keep`.
+    def draft(self, meta: SnapshotMeta, engine: str, runtime: str) -> Draft:
+        """Return where the body of a snapshot is to be written; nothing is there yet."""
+        body = Written(LARGEST_BODY, "0" * 64, "0" * 64)
+        header = header_of(meta, body, engine, runtime, 1 << 43)
+        size = len(_MAGIC) + _LENGTH_BYTES + len(header.model_dump_json().encode()) + _SUM_BYTES
+        return Draft(meta, _unfinished(self.path(meta.sequence)), size)
+
+    def finish(self, draft: Draft, header: Header) -> Path:
+        """Make a snapshot of a draft whose body is written and on disk.
 
         Raises:
             OSError: the volume is full or cannot be written to; nothing has changed.
         """
-        path = self.path(snapshot.header.sequence)
-        replace_file(path, encode(snapshot))
-        for old in self.files()[self._keep :]:
-            if old != path:
-                old.unlink(missing_ok=True)
+        path = self.path(header.sequence)
+        try:
+            descriptor = os.open(draft.path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                write_all(descriptor, front(header, draft.offset), 0)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            draft.path.replace(path)
+        except OSError:
+            self.drop(draft)
+            raise
+        sync_folder(self.folder)
+        self._remove_old(path)
         return path
 
-    def read(self, path: Path) -> Snapshot:
-        """Read a file.
+    def drop(self, draft: Draft) -> None:
+        """Remove what is there of a draft."""
+        with contextlib.suppress(OSError):
+            draft.path.unlink(missing_ok=True)
+
+    def take_in(self, source: Source, name: str) -> Snapshot:
+        """Keep a snapshot that comes from elsewhere, whole or not at all.
+
+        Args:
+            source: its file.
+            name: of whom it comes; no other one of this name comes at the same time.
 
         Raises:
             SnapshotError: it is damaged.
-            OSError: it cannot be read.
+            OSError: it cannot be read or written.
         """
-        with path.open("rb") as file:
-            return read_snapshot(file)
+        unfinished = _unfinished(self.folder / f"from-{name}")
+        try:
+            copied = copy(source, unfinished)
+            path = self.path(copied.header.sequence)
+            unfinished.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+        sync_folder(self.folder)
+        self._remove_old(path)
+        return copied._replace(path=path)
+
+    def _remove_old(self, new: Path) -> None:
+        for old in self.files()[self._keep :]:
+            if old != new:
+                old.unlink(missing_ok=True)
 
     def set_aside(self, path: Path) -> None:
         """Take a file out of use; it stays for people to look at until `keep` others follow."""
@@ -227,6 +336,10 @@ class SnapshotStore:
             aside = sorted(self.folder.glob(f"*{_ASIDE}"), key=_changed, reverse=True)
             for old in aside[self._keep :]:
                 old.unlink(missing_ok=True)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(path.name + UNFINISHED)
 
 
 def _changed(path: Path) -> float:

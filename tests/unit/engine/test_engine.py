@@ -1,5 +1,6 @@
 """The engine's way of beginning, following and ending, on logs and jobs that are plain lists."""
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from itertools import dropwhile
@@ -19,6 +20,7 @@ from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
 from espha.model import model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.child_side import Control
 from espha.protocol.order import Cursor, OrderRecord, Range
 from espha.protocol.states import EngineState, Role
@@ -26,9 +28,9 @@ from espha.protocol.status import Counts
 from espha.reader import read_project
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.scheduler import SnapshotScheduler
-from espha.recovery.store import SnapshotMeta, SnapshotStore
+from espha.recovery.store import SnapshotMeta, SnapshotStore, check
 from support.models import SAMPLE
-from unit.recovery.samples import store
+from unit.recovery.samples import body_of, store
 
 PROJECT = read_project(SAMPLE)
 PLAN = topic_plan(PROJECT, "t")
@@ -53,9 +55,14 @@ class Job:
             self.sequences.append(batch.sequence)
         return [outcome(batch.inputs) for batch in batches]
 
-    def snapshot(self) -> tuple[int | None, bytes]:
-        """Return what stands for the state."""
-        return self.held, f"state {self.held}".encode()
+    def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
+        """Write what stands for the state."""
+        body = f"state {self.held}".encode()
+        Path(order.path).write_bytes(bytes(order.offset) + body)
+        checksum = hashlib.sha256(body).hexdigest()
+        with Path(order.report).open("wb") as pipe:
+            pipe.write(CheckpointReport(length=len(body), checksum=checksum).encode())
+        return CheckpointBegun(sequence=self.held)
 
 
 def outcome(inputs: list[Input]) -> Result:
@@ -256,7 +263,7 @@ def test_a_changed_model_needs_nothing_that_retention_has_removed(make: Make) ->
     run(engine)
     assert replayed(job, 0) == [503]
     wait_for_snapshot()
-    assert own.read(own.files()[0]).header.sequence == 503
+    assert check(own.files()[0]).header.sequence == 503
 
 
 def test_a_gap_between_records_of_another_model_is_still_found(make: Make) -> None:
@@ -318,8 +325,9 @@ def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:
     engine, _, own = make(Log([record(6), record(7)], start=10), meta(5))
     run(engine)
     wait_for_snapshot()
-    header, body = own.read(own.files()[0])
-    assert body == b"state 7"
+    kept = check(own.files()[0])
+    header = kept.header
+    assert body_of(kept) == b"state 7"
     assert (header.sequence, header.epoch, header.clock) == (7, 1, 7)
     assert (header.order_log, header.inputs) == (14, {TOPIC: Cursor(30, 31)})
     assert header.counts.batches == 7

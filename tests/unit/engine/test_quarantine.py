@@ -17,6 +17,7 @@ from espha.engine.quarantine import Quarantine
 from espha.kafka.writer import TooLarge, WriterFailed
 from espha.pipeline.job import Batch, BrokenRecordError, Input, Result
 from espha.protocol.activity import Doing
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote, first_death
 from espha.protocol.order import OrderRecord, Range
 
@@ -92,9 +93,9 @@ class Job:
             raise error
         return [Result([], 0)]
 
-    def snapshot(self) -> tuple[int | None, bytes]:
+    def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
         """Take none."""
-        return None, b""
+        return CheckpointBegun(error="none here")
 
 
 def live(site: Site, kill: Callable[[Batch], Exception | None], *, at_most: int = 10_000) -> bool:

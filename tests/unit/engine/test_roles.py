@@ -137,7 +137,7 @@ class Stage:
         if not self.said or self.said[-1] != word:
             self.said.append(word)
 
-    def due(self, active: bool) -> bool:
+    def due(self) -> bool:
         """Keep nothing."""
         return False
 

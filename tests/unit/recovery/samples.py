@@ -1,12 +1,14 @@
 """Snapshots for the tests of their parts."""
 
+import hashlib
 from pathlib import Path
 
 from espha.protocol.order import Cursor
 from espha.protocol.status import Counts
+from espha.recovery.body import Written
 from espha.recovery.candidates import Requirements
 from espha.recovery.plain import dumps
-from espha.recovery.store import Snapshot, SnapshotMeta, SnapshotStore, make
+from espha.recovery.store import Snapshot, SnapshotMeta, SnapshotStore, header_of
 
 BODY = dumps({"windows": {"q/w": [(1, "a", 2.5, None)] * 40}})
 MODEL = "m" * 64
@@ -29,9 +31,20 @@ def meta(sequence: int = 7, **changes: object) -> SnapshotMeta:
     return made.model_copy(update=changes)
 
 
-def snapshot(sequence: int = 7, body: bytes = BODY, **changes: object) -> Snapshot:
-    """The snapshot after an order record."""
-    return make(meta(sequence, **changes), body, "engine-1", "espha 1", 1_700_000_000_500)
+def written(
+    store: SnapshotStore, sequence: int = 7, body: bytes = BODY, **changes: object
+) -> Snapshot:
+    """Write the snapshot after an order record, as a worker and an engine do together."""
+    draft = store.draft(meta(sequence, **changes), "engine-1", "espha 1")
+    draft.path.write_bytes(bytes(draft.offset) + body)
+    sums = Written(len(body), hashlib.sha256(body).hexdigest(), "0" * 64)
+    header = header_of(draft.meta, sums, "engine-1", "espha 1", 1_700_000_000_500)
+    return Snapshot(header, store.finish(draft, header), draft.offset)
+
+
+def body_of(snapshot: Snapshot) -> bytes:
+    """The body of a snapshot."""
+    return snapshot.path.read_bytes()[snapshot.offset :]
 
 
 def store(folder: Path, *sequences: int, keep: int = 9) -> SnapshotStore:
@@ -39,7 +52,7 @@ def store(folder: Path, *sequences: int, keep: int = 9) -> SnapshotStore:
     made = SnapshotStore(folder, keep)
     made.open()
     for sequence in sequences:
-        made.write(snapshot(sequence))
+        written(made, sequence)
     return made
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ from espha.protocol.order import Cursor
 from espha.protocol.status import DivergenceFacts, ReplicaStatus
 from espha.recovery.candidates import MUCH_NEWER, Requirements, SnapshotCandidates
 from espha.recovery.divergence import DivergenceLog
-from espha.recovery.store import Snapshot, SnapshotStore
-from unit.recovery.samples import IDS, MODEL, REQUIREMENTS, damage, snapshot, store
+from espha.recovery.store import Snapshot, SnapshotStore, check
+from unit.recovery.samples import BODY, IDS, MODEL, REQUIREMENTS, body_of, damage, store, written
 
 STATUS = ReplicaStatus(name="peer", in_sync=True)
 Serve = Callable[[SnapshotStore | None], str]
@@ -47,21 +48,30 @@ def address(server: ThreadingHTTPServer) -> str:
     return f"127.0.0.1:{server.server_port}"
 
 
-def found(candidates: SnapshotCandidates) -> list[int]:
-    return [candidate.header.sequence for candidate in candidates.best_first()]
+def candidates(
+    own: SnapshotStore | None,
+    peers: list[str],
+    wanted: Requirements = REQUIREMENTS,
+    before: int | None = None,
+) -> SnapshotCandidates:
+    return SnapshotCandidates(own, peers, wanted, Path(mkdtemp()), before)
+
+
+def found(tried: SnapshotCandidates) -> list[int]:
+    return [candidate.header.sequence for candidate in tried.best_first()]
 
 
 def test_its_own_come_newest_first(tmp_path: Path) -> None:
-    assert found(SnapshotCandidates(store(tmp_path, 3, 9, 6), [], REQUIREMENTS)) == [9, 6, 3]
+    assert found(candidates(store(tmp_path, 3, 9, 6), [])) == [9, 6, 3]
 
 
 def test_a_damaged_one_is_passed_over_named_and_set_aside(tmp_path: Path) -> None:
     own = store(tmp_path, 3, 9)
     newest = own.files()[0]
     damage(newest)
-    candidates = SnapshotCandidates(own, [], REQUIREMENTS)
-    assert found(candidates) == [3]
-    assert candidates.refusals == [f"{newest.name}: the checksum of its body is wrong"]
+    tried = candidates(own, [])
+    assert found(tried) == [3]
+    assert tried.refusals == [f"{newest.name}: the checksum of its body is wrong"]
     assert newest not in own.files()
 
 
@@ -103,28 +113,36 @@ def test_one_that_does_not_fit_is_passed_over(
     tmp_path: Path, changes: dict[str, Any], requirements: Requirements, reason: str
 ) -> None:
     own = store(tmp_path)
-    own.write(snapshot(9, **changes))
-    candidates = SnapshotCandidates(own, [], requirements)
-    assert found(candidates) == []
-    assert candidates.refusals[0].endswith(reason)
+    written(own, 9, **changes)
+    tried = candidates(own, [], requirements)
+    assert found(tried) == []
+    assert tried.refusals[0].endswith(reason)
 
 
-def test_what_is_just_within_reach_fits() -> None:
+def test_what_is_just_within_reach_fits(tmp_path: Path) -> None:
     """A marker or the end of a topic lies where reading would begin."""
     end = {"p.I": 28, "p.M": 17}
     requirements = Requirements(MODEL, "p.M", IDS, {"p.I": 28, "p.M": 18}, end)
-    assert requirements.refuse(snapshot(9).header) == ""
+    assert requirements.refuse(written(store(tmp_path), 9).header) == ""
 
 
 def test_without_its_own_a_peers_is_taken_and_kept(tmp_path: Path, serve: Serve) -> None:
     own = store(tmp_path / "own")
     peer = serve(store(tmp_path / "peer", 4, 5))
-    assert list(SnapshotCandidates(own, [peer], REQUIREMENTS).best_first()) == [snapshot(5)]
-    assert [own.read(path) for path in own.files()] == [snapshot(5)]
+    (taken,) = candidates(own, [peer]).best_first()
+    assert (taken.header.sequence, body_of(taken)) == (5, BODY)
+    assert [taken.path] == own.files()
 
 
 def test_without_a_volume_a_peers_is_taken(tmp_path: Path, serve: Serve) -> None:
-    assert found(SnapshotCandidates(None, [serve(store(tmp_path, 4))], REQUIREMENTS)) == [4]
+    assert found(candidates(None, [serve(store(tmp_path, 4))])) == [4]
+
+
+def test_with_a_full_volume_a_peers_is_taken_all_the_same(tmp_path: Path, serve: Serve) -> None:
+    """A folder that is gone stands for a volume that cannot be written to."""
+    own, peer = store(tmp_path / "own"), serve(store(tmp_path / "peer", 4))
+    own.folder.rmdir()
+    assert found(candidates(own, [peer])) == [4]
 
 
 @pytest.mark.parametrize(
@@ -136,21 +154,21 @@ def test_a_peers_comes_first_when_it_is_much_newer(
     own = store(tmp_path / "own", 10)
     peer = serve(store(tmp_path / "peer", 10 + ahead))
     cursors = {10: "own", 10 + ahead: "peer"}
-    assert [cursors[at] for at in found(SnapshotCandidates(own, [peer], REQUIREMENTS))] == order
+    assert [cursors[at] for at in found(candidates(own, [peer]))] == order
 
 
 def test_peers_that_fail_cost_a_refusal_each(tmp_path: Path, serve: Serve) -> None:
     """Silent, without a snapshot, with a damaged one, with one of another model, and a good one."""
     damaged, foreign = store(tmp_path / "damaged", 9), store(tmp_path / "foreign")
     damage(damaged.files()[0])
-    foreign.write(snapshot(8, model="x" * 64))
+    written(foreign, 8, model="x" * 64)
     good = store(tmp_path / "good", 7)
     gone = serve_status(("127.0.0.1", 0), lambda: STATUS)
     end(gone)
     offering = [address(gone), serve(None), serve(damaged), serve(foreign), serve(good)]
-    candidates = SnapshotCandidates(None, offering, REQUIREMENTS)
-    assert found(candidates) == [7]
-    reasons = sorted(refusal.split(": ", 1)[1] for refusal in candidates.refusals)
+    tried = candidates(None, offering)
+    assert found(tried) == [7]
+    reasons = sorted(refusal.split(": ", 1)[1] for refusal in tried.refusals)
     assert [reason[:15] for reason in reasons] == [
         "[Errno 111] Con",
         "it is of model ",
@@ -162,15 +180,15 @@ def test_a_peer_that_ends_in_the_middle_is_passed_over(tmp_path: Path, serve: Se
     cut = store(tmp_path, 9)
     path = cut.files()[0]
     path.write_bytes(path.read_bytes()[:-10])
-    candidates = SnapshotCandidates(None, [serve(cut)], REQUIREMENTS)
-    assert found(candidates) == []
-    assert "ends too early" in candidates.refusals[0]
+    tried = candidates(None, [serve(cut)])
+    assert found(tried) == []
+    assert "ends too early" in tried.refusals[0]
 
 
 def test_after_a_divergence_only_older_ones_count(tmp_path: Path, serve: Serve) -> None:
     own = store(tmp_path / "own", 3, 6)
     peer = serve(store(tmp_path / "peer", 5, 8))
-    assert found(SnapshotCandidates(own, [peer], REQUIREMENTS, before=6)) == [3, 5]
+    assert found(candidates(own, [peer], before=6)) == [3, 5]
 
 
 def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,5 +257,5 @@ def test_nobody_is_asked_without_a_volume_or_an_engine(tmp_path: Path, serve: Se
 
 
 def test_a_candidate_is_a_whole_snapshot(tmp_path: Path) -> None:
-    first: Snapshot = next(SnapshotCandidates(store(tmp_path, 1), [], REQUIREMENTS).best_first())
-    assert first == snapshot(1)
+    first: Snapshot = next(candidates(store(tmp_path, 1), []).best_first())
+    assert first == check(first.path)

@@ -16,7 +16,8 @@ from espha.protocol.status import EngineProgress, ReplicaStatus
 from espha.recovery import healing
 from espha.recovery.healing import NoStateError, sides, statuses
 from espha.recovery.restore import Recovery
-from unit.recovery.samples import REQUIREMENTS, snapshot, store
+from espha.recovery.store import check
+from unit.recovery.samples import REQUIREMENTS, store, written
 
 SHOWN = "open sesame"
 
@@ -57,7 +58,7 @@ class Peer:
         """As its engine."""
         self.asked += 1
         if self.writes:
-            self.store.write(snapshot(12))
+            written(self.store, 12)
             self.kept = 12
         return True
 
@@ -67,7 +68,7 @@ class Job:
 
     held = 0
 
-    def restore(self, body: bytes, sequence: int) -> None:
+    def restore(self, path: Path, offset: int, sequence: int) -> None:
         """Hold a state."""
         self.held = sequence
 
@@ -126,7 +127,7 @@ def test_at_the_same_record_once_more_it_takes_the_active_engines_state(
     assert restored(mine) == 12
     assert active.asked == 1
     assert not mine.forgives
-    assert 12 in [own.read(path).header.sequence for path in own.files()]
+    assert 12 in [check(path).header.sequence for path in own.files()]
 
 
 def test_at_another_record_it_goes_back_further(tmp_path: Path, peer: Make) -> None:

@@ -18,7 +18,7 @@ class Job:
     def __init__(self, refused: dict[int, Exception]) -> None:
         self.refused, self.held = refused, 0
 
-    def restore(self, body: bytes, sequence: int) -> None:
+    def restore(self, path: Path, offset: int, sequence: int) -> None:
         """Hold a state, or refuse it."""
         if sequence in self.refused:
             raise self.refused[sequence]

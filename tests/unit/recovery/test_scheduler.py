@@ -1,17 +1,20 @@
 """When snapshots are written, and what a volume that fails does to an engine: nothing."""
 
+import hashlib
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
-from espha.recovery.plain import NotPlainError
 from espha.recovery.scheduler import SnapshotScheduler
-from espha.recovery.store import SnapshotStore
-from unit.recovery.samples import BODY, meta, snapshot, store
+from espha.recovery.store import SnapshotStore, check
+from unit.recovery.samples import BODY, body_of, meta, store, written
 
 
 class Clock:
@@ -30,7 +33,43 @@ def clock() -> Clock:
     return Clock()
 
 
-def scheduler(shelf_: SnapshotStore | None, clock: Callable[[], float]) -> SnapshotScheduler:
+class Worker:
+    """Takes what it is told to hold, at once; `ends` says how the forked process ends."""
+
+    def __init__(self, sequence: int | None = 5, **ends: Any) -> None:
+        self.sequence, self.ends = sequence, ends
+        self.asked = 0
+
+    def __call__(self, order: CheckpointOrder) -> CheckpointBegun:
+        """Begin, and end."""
+        self.asked += 1
+        pipe = os.open(order.report, os.O_WRONLY)
+        if "silent" not in self.ends:
+            os.write(pipe, self.report(order).encode())
+        os.close(pipe)
+        return CheckpointBegun(sequence=self.sequence, pause_ms=7.2)
+
+    def report(self, order: CheckpointOrder) -> CheckpointReport:
+        """Write the state, and say so."""
+        try:
+            Path(order.path).write_bytes(bytes(order.offset) + BODY)
+        except OSError as error:
+            return CheckpointReport(error=str(error.strerror))
+        made = CheckpointReport(
+            state="s" * 64,
+            length=len(BODY),
+            checksum=hashlib.sha256(BODY).hexdigest(),
+            took_ms=1234,
+            memory=99,
+        )
+        return made.model_copy(update=self.ends)
+
+
+def scheduler(
+    shelf_: SnapshotStore | None,
+    clock: Callable[[], float],
+    chosen: Callable[[], bool] = lambda: True,
+) -> SnapshotScheduler:
     return SnapshotScheduler(
         shelf_,
         DivergenceLog(shelf_),
@@ -38,6 +77,7 @@ def scheduler(shelf_: SnapshotStore | None, clock: Callable[[], float]) -> Snaps
         runtime="espha 1",
         interval_s=60,
         wanted=threading.Event(),
+        chosen=chosen,
         clock=clock,
     )
 
@@ -52,26 +92,37 @@ def wait(kept: SnapshotScheduler) -> None:
 def test_a_snapshot_is_written_at_each_interval(tmp_path: Path, clock: Clock) -> None:
     own = store(tmp_path)
     kept = scheduler(own, clock)
-    assert kept.due(active=False)  # what was replayed from the whole log is worth keeping
-    kept.keep(meta(5), lambda: (5, BODY))
+    assert kept.due()  # what was replayed from the whole log is worth keeping
+    kept.keep(meta(5), Worker())
     wait(kept)
-    written = own.read(own.files()[0])
-    assert (written.body, written.header.sequence, written.header.engine) == (BODY, 5, "engine-0")
-    assert kept.facts().snapshot_sequence == 5
-    assert not kept.due(active=False)
+    made = check(own.files()[0])
+    assert (body_of(made), made.header.sequence, made.header.engine) == (BODY, 5, "engine-0")
+    assert made.header.state == "s" * 64
+    facts = kept.facts()
+    assert (facts.snapshot_sequence, facts.snapshot_ms, facts.snapshot_took_ms) == (5, 7, 1234)
+    assert facts.snapshot_memory == 99
+    assert not kept.due()
     clock.now += 47
-    assert not kept.due(active=False)
+    assert not kept.due()
     clock.now += 26
-    assert kept.due(active=False)
+    assert kept.due()
 
 
-def test_the_active_one_does_it_rarely(tmp_path: Path, clock: Clock) -> None:
-    kept = scheduler(store(tmp_path), clock)
-    kept.loaded(snapshot())
-    clock.now += 479
-    assert not kept.due(active=True)
-    clock.now += 250
-    assert kept.due(active=True)
+def test_only_the_chosen_one_does_it_without_being_asked(tmp_path: Path, clock: Clock) -> None:
+    """The last one in the queue: never the active engine while others stand."""
+    chosen, wanted = [False], threading.Event()
+    own = store(tmp_path)
+    kept = SnapshotScheduler(
+        own, DivergenceLog(own), engine="e", runtime="r", interval_s=60, wanted=wanted,
+        chosen=lambda: chosen[0], clock=clock,
+    )  # fmt: skip
+    clock.now += 100_000
+    assert not kept.due()
+    wanted.set()
+    assert kept.due()
+    wanted.clear()
+    chosen[0] = True
+    assert kept.due()
 
 
 def test_one_that_is_asked_for_comes_at_once(tmp_path: Path, clock: Clock) -> None:
@@ -80,64 +131,84 @@ def test_one_that_is_asked_for_comes_at_once(tmp_path: Path, clock: Clock) -> No
     kept = SnapshotScheduler(
         own, DivergenceLog(own), engine="e", runtime="r", interval_s=60, wanted=wanted, clock=clock
     )
-    kept.loaded(snapshot())
-    assert not kept.due(active=True)
+    kept.loaded(written(store(tmp_path / "other")))
+    assert not kept.due()
     wanted.set()
-    assert kept.due(active=True)
-    kept.keep(meta(5), lambda: (5, BODY))
+    assert kept.due()
+    kept.keep(meta(5), Worker())
     wait(kept)
     assert not wanted.is_set()
-    assert not kept.due(active=False)
+    assert not kept.due()
 
 
 def test_the_same_state_is_not_written_twice(tmp_path: Path, clock: Clock) -> None:
     """But it is when reading has come further: an idle engine then needs less of the topics."""
-    own = store(tmp_path)
+    own, worker = store(tmp_path), Worker()
     kept = scheduler(own, clock)
-    kept.keep(meta(5), lambda: (5, BODY))
+    kept.keep(meta(5), worker)
     wait(kept)
-
-    def refuse() -> tuple[int, bytes]:
-        raise AssertionError
-
-    kept.keep(meta(5), refuse)
+    kept.keep(meta(5), worker)
+    assert worker.asked == 1
     assert kept.facts().snapshot_failures == 0
     assert kept.news()
-    kept.keep(meta(5, order_log=12), lambda: (5, BODY))
+    kept.keep(meta(5, order_log=12), worker)
     wait(kept)
-    assert own.read(own.files()[0]).header.order_log == 12
+    assert check(own.files()[0]).header.order_log == 12
 
 
 def test_slow_snapshots_become_rare(tmp_path: Path, clock: Clock) -> None:
     kept = scheduler(store(tmp_path), clock)
-
-    def slow() -> tuple[int, bytes]:
-        clock.now += 6
-        return 5, BODY
-
-    kept.keep(meta(5), slow)
+    kept.keep(meta(5), Worker(took_ms=30_000))
     wait(kept)
-    clock.now += 293
-    assert not kept.due(active=False)
+    clock.now += 299
+    assert not kept.due()
     clock.now += 2
-    assert kept.due(active=False)
-    assert kept.facts().snapshot_ms == 6000
+    assert kept.due()
 
 
 def test_without_a_volume_nothing_is_due(clock: Clock) -> None:
     kept = scheduler(None, clock)
     clock.now += 10_000
-    assert not kept.due(active=False)
+    assert not kept.due()
     assert kept.facts() == SnapshotFacts()
 
 
-def not_plain() -> tuple[int, bytes]:
-    raise NotPlainError("collections.deque is no plain data")
+def test_nothing_else_is_due_while_one_is_under_way(tmp_path: Path, clock: Clock) -> None:
+    """And the engine's loop does not wait for it."""
+    kept = scheduler(store(tmp_path), clock)
+    pipes: list[int] = []
+
+    def begin(order: CheckpointOrder) -> CheckpointBegun:
+        pipes.append(os.open(order.report, os.O_WRONLY))
+        return CheckpointBegun(sequence=5)
+
+    kept.keep(meta(5), begin)
+    clock.now += 100_000
+    assert not kept.due()
+    os.close(pipes[0])
+    wait(kept)
+    assert kept.facts().snapshot_failures == 1
 
 
-@pytest.mark.parametrize("take", [not_plain, lambda: (None, b""), lambda: (4, BODY)])
+def test_a_worker_that_is_busy_is_asked_again_soon(tmp_path: Path, clock: Clock) -> None:
+    kept = scheduler(store(tmp_path), clock)
+    kept.keep(meta(5), lambda order: CheckpointBegun(error="one is under way", busy=True))
+    assert kept.facts().snapshot_failures == 0
+    assert not kept.due()
+    clock.now += 2
+    assert kept.due()
+
+
+def refuse(order: CheckpointOrder) -> CheckpointBegun:
+    raise RuntimeError("Spark is gone")
+
+
+@pytest.mark.parametrize(
+    "take",
+    [refuse, Worker(None), Worker(4), lambda order: CheckpointBegun(error="cannot fork")],
+)
 def test_state_that_cannot_be_taken_is_counted(
-    tmp_path: Path, clock: Clock, take: Callable[[], tuple[int | None, bytes]]
+    tmp_path: Path, clock: Clock, take: Callable[[CheckpointOrder], CheckpointBegun]
 ) -> None:
     own = store(tmp_path)
     kept = scheduler(own, clock)
@@ -145,7 +216,23 @@ def test_state_that_cannot_be_taken_is_counted(
     assert kept.facts().snapshot_failures == 1
     assert own.files() == []
     clock.now += 60
-    assert not kept.due(active=False)
+    assert not kept.due()
+
+
+@pytest.mark.parametrize(
+    "ends", [{"silent": True}, {"error": "no plain data"}, {"length": 1 << 40}]
+)
+def test_one_that_fails_on_its_way_is_counted(
+    tmp_path: Path, clock: Clock, ends: dict[str, Any]
+) -> None:
+    """Also when the process that writes it is killed."""
+    kept = scheduler(store(tmp_path), clock)
+    kept.keep(meta(5), Worker(**ends))
+    wait(kept)
+    assert kept.facts().snapshot_failures == 1
+    assert list(tmp_path.iterdir()) == []
+    clock.now += 60
+    assert not kept.due()
 
 
 def test_a_volume_that_fails_is_counted_and_tried_again(tmp_path: Path, clock: Clock) -> None:
@@ -153,17 +240,17 @@ def test_a_volume_that_fails_is_counted_and_tried_again(tmp_path: Path, clock: C
     own = store(tmp_path / "volume")
     own.folder.rmdir()
     kept = scheduler(own, clock)
-    kept.keep(meta(5), lambda: (5, BODY))
+    kept.keep(meta(5), Worker())
     wait(kept)
     assert kept.facts().snapshot_failures == 1
     clock.now += 479
-    assert not kept.due(active=False)
+    assert not kept.due()
     clock.now += 250
-    assert kept.due(active=False)
+    assert kept.due()
     own.folder.mkdir()
-    kept.keep(meta(5), lambda: (5, BODY))
+    kept.keep(meta(5), Worker())
     wait(kept)
-    assert [own.read(path).header.sequence for path in own.files()] == [5]
+    assert [check(path).header.sequence for path in own.files()] == [5]
 
 
 def test_a_new_snapshot_ends_a_divergence(tmp_path: Path, clock: Clock) -> None:
@@ -171,15 +258,16 @@ def test_a_new_snapshot_ends_a_divergence(tmp_path: Path, clock: Clock) -> None:
     DivergenceLog(own).diverged(4, 0, "record 4")
     kept = scheduler(own, clock)
     assert DivergenceLog(own).facts().diverged == "record 4"
-    kept.keep(meta(5), lambda: (5, BODY))
+    kept.keep(meta(5), Worker())
     wait(kept)
     assert DivergenceLog(own).last.before is None
     assert DivergenceLog(own).facts().diverged_total == 1
 
 
 def test_the_loaded_one_is_shown(tmp_path: Path, clock: Clock) -> None:
-    kept = scheduler(store(tmp_path), clock)
-    kept.loaded(snapshot(8))
+    own = store(tmp_path)
+    kept = scheduler(own, clock)
+    kept.loaded(written(own, 8))
     facts = kept.facts()
     assert (facts.snapshot_loaded, facts.snapshot_sequence) == (8, 8)
     assert facts.snapshot_made == 1_700_000_000.5

@@ -8,7 +8,9 @@ import resource
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -16,16 +18,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espha.recovery.plain import NotPlainError, dumps, loads
-from espha.recovery.store import SnapshotError, SnapshotStore, encode, read_header, read_snapshot
-from unit.recovery.samples import BODY, snapshot
+from espha.recovery.plain import NotPlainError, digest, dumps, loads, write
+from espha.recovery.store import (
+    Header,
+    SnapshotError,
+    SnapshotStore,
+    check,
+    copy,
+    read_header,
+    verify,
+)
+from espha.windows.shared.one_by_one import OneByOne
+from unit.recovery.samples import BODY, body_of, written
 
-FILE = b"".join(encode(snapshot()))
+
+@cache
+def file() -> bytes:
+    """A whole snapshot's file."""
+    with TemporaryDirectory() as folder:
+        return written(SnapshotStore(Path(folder))).path.read_bytes()
 
 
-def test_a_snapshot_comes_back_as_it_was() -> None:
-    assert read_snapshot(io.BytesIO(FILE)) == snapshot()
-    assert read_header(io.BytesIO(FILE)) == snapshot().header
+FILE = file()
+
+
+def read(content: bytes) -> tuple[Header, int]:
+    return verify(io.BytesIO(content))
+
+
+def test_a_snapshot_comes_back_as_it_was(tmp_path: Path) -> None:
+    made = written(SnapshotStore(tmp_path))
+    assert check(made.path) == made
+    with made.path.open("rb") as source:
+        assert read_header(source) == made.header
+    assert body_of(made) == BODY
+    copied = copy(io.BytesIO(FILE), tmp_path / "copy")
+    assert (copied.header, body_of(copied)) == (made.header, BODY)
 
 
 @given(st.integers(0, len(FILE) - 1), st.integers(1, 255))
@@ -33,7 +61,7 @@ def test_every_changed_byte_is_noticed(place: int, change: int) -> None:
     damaged = bytearray(FILE)
     damaged[place] ^= change
     with pytest.raises(SnapshotError):
-        read_snapshot(io.BytesIO(damaged))
+        read(bytes(damaged))
 
 
 @given(st.integers(0, len(FILE)), st.integers(0, len(FILE)), st.binary(max_size=20))
@@ -43,7 +71,7 @@ def test_every_replaced_region_is_noticed(one: int, other: int, instead: bytes) 
     damaged = FILE[:start] + instead + FILE[end:]
     if damaged != FILE:
         with pytest.raises(SnapshotError):
-            read_snapshot(io.BytesIO(damaged))
+            read(damaged)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +80,7 @@ def test_every_replaced_region_is_noticed(one: int, other: int, instead: bytes) 
         (b"", "ends too early"),
         (FILE[:-1], "ends too early"),
         (FILE + b"x", "behind its end"),
-        (FILE.replace(b"snapshot 1", b"snapshot 2", 1), "format is 2, not 1"),
+        (FILE.replace(b"snapshot 2", b"snapshot 1", 1), "format is 1, not 2"),
         (b"PK" + FILE, "does not begin"),
         (FILE[:-1] + bytes([FILE[-1] ^ 1]), "checksum of its body"),
         (FILE.replace(b'"epoch":2', b'"epoch":3', 1), "checksum of its header"),
@@ -60,7 +88,16 @@ def test_every_replaced_region_is_noticed(one: int, other: int, instead: bytes) 
 )
 def test_the_reason_is_said(damaged: bytes, reason: str) -> None:
     with pytest.raises(SnapshotError, match=reason):
-        read_snapshot(io.BytesIO(damaged))
+        read(damaged)
+
+
+def test_a_body_larger_than_memory_passes_through(tmp_path: Path) -> None:
+    """Neither checking nor copying holds more than a part of it."""
+    made = written(SnapshotStore(tmp_path), body=bytes(64 << 20))
+    with one_more(16 << 20):
+        check(made.path)
+        with made.path.open("rb") as source:
+            copy(source, tmp_path / "copy")
 
 
 PLAIN = st.recursive(
@@ -92,24 +129,55 @@ def test_what_is_not_plain_is_neither_written_nor_read(data: Any) -> None:
         dumps({"state": [data]})
     pickled = pickle.dumps(data)
     packed = pa.Codec("zstd").compress(pickled, asbytes=True)
+    sizes = len(pickled).to_bytes(4, "big") + len(packed).to_bytes(4, "big")
     with pytest.raises(NotPlainError, match="which plain data never do"):
-        loads(len(pickled).to_bytes(8, "big") + packed)
+        loads(sizes + packed)
+
+
+def test_parts_are_made_one_by_one() -> None:
+    """Neither writing nor digesting holds more than some of them."""
+    many = OneByOne(lambda: ((number, str(number), 0.5) for number in range(300_000)))
+    with one_more(8 << 20):
+        digest({"rows": many})
+    assert digest({"rows": many}) == write({"rows": many}, lambda part: None).digest
+    few = OneByOne(lambda: iter([(1, "a"), (2, "b")]))
+    assert loads(dumps((few, few))) == ([(1, "a"), (2, "b")], [(1, "a"), (2, "b")])
+
+
+@given(PLAIN)
+def test_equal_data_have_the_same_bytes(data: Any) -> None:
+    """Whatever objects are shared: those that are read share none, or others."""
+    shared = pickle.loads(pickle.dumps((data, data)))  # noqa: S301 - our own bytes
+    assert dumps((data, data)) == dumps((data, loads(dumps(data)))) == dumps(shared)
+    assert digest(loads(dumps(data))) == digest(data)
+
+
+def test_other_orders_and_types_have_other_digests() -> None:
+    data: list[Any] = [{1: 2, 3: 4}, {3: 4, 1: 2}, (1,), (1.0,), (True,), [1], (0.0,), (-0.0,)]
+    assert len({digest(each) for each in data}) == len(data)
+
+
+def test_what_holds_itself_is_not_written() -> None:
+    data: list[Any] = []
+    data.append(data)
+    with pytest.raises(NotPlainError, match="cyclic"):
+        dumps(data)
 
 
 @given(st.integers(0, len(BODY) - 1), st.integers(1, 255))
 def test_damaged_plain_data_raise_nothing_else(place: int, change: int) -> None:
     damaged = bytearray(BODY)
     damaged[place] ^= change
-    with one_more_gib(), suppress(NotPlainError):
+    with one_more(1 << 30), suppress(NotPlainError):
         loads(bytes(damaged))
 
 
 @contextmanager
-def one_more_gib() -> Iterator[None]:
-    """Damaged bytes ask for any amount of memory; on a large machine they would get it."""
+def one_more(size: int) -> Iterator[None]:
+    """Allow so many bytes of memory more, on a machine as large as it may be."""
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (now + (1 << 30), before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (now + size, before[1]))
     try:
         yield
     finally:
@@ -120,9 +188,9 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path / "deep" / "folder", keep=2)
     store.open()
     for sequence in (9, 10, 11):
-        store.write(snapshot(sequence))
-    assert [store.read(path).header.sequence for path in store.files()] == [11, 10]
-    assert [store.read(path).header.sequence for path in store.files(before=11)] == [10]
+        written(store, sequence)
+    assert [check(path).header.sequence for path in store.files()] == [11, 10]
+    assert [check(path).header.sequence for path in store.files(before=11)] == [10]
 
 
 def test_what_was_never_finished_is_removed(tmp_path: Path) -> None:
@@ -136,21 +204,33 @@ def test_what_was_never_finished_is_removed(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SnapshotStore(tmp_path, keep=1)
-    kept = store.write(snapshot(1))
+    kept = written(store, 1)
 
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        store.write(snapshot(2))
-    assert list(tmp_path.iterdir()) == [kept]
-    assert store.read(kept) == snapshot(1)
+        written(store, 2)
+    with pytest.raises(OSError, match="No space left"):
+        store.take_in(io.BytesIO(FILE), "peer")
+    assert list(tmp_path.iterdir()) == [kept.path]
+    assert check(kept.path) == kept
+
+
+def test_a_peers_snapshot_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    with pytest.raises(SnapshotError, match="ends too early"):
+        store.take_in(io.BytesIO(FILE[:-1]), "10.0.0.1:8080")
+    assert list(tmp_path.iterdir()) == []
+    kept = store.take_in(io.BytesIO(FILE), "10.0.0.1:8080")
+    assert store.files() == [kept.path]
+    assert body_of(kept) == BODY
 
 
 def test_only_a_few_refused_ones_stay(tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path, keep=2)
     for sequence in range(5):
-        store.set_aside(store.write(snapshot(sequence)))
+        store.set_aside(written(store, sequence).path)
     assert store.files() == []
     assert len(list(tmp_path.iterdir())) == 2

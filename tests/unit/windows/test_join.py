@@ -123,7 +123,7 @@ def test_without_index_and_regeneration_facts_pass_through() -> None:
         ],
     )
     ((table, _),) = kernel.state()["windows"]["q/out"]
-    assert table == (((7,), (7, "seven")),)
+    assert list(table) == [((7,), (7, "seven"))]
 
 
 def test_without_index_an_update_block_can_enter_and_leave_an_inner_join() -> None:
