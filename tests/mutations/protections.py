@@ -180,6 +180,16 @@ MUTATIONS = (
         "== 12",
     ),
     Mutation(
+        "I3",
+        "a follower does not compare its state with the active engine's",
+        "engine/espha/engine/follower.py",
+        "        while difference := self._agreement.difference():\n",
+        "        while difference := None:\n",
+        "tests/unit/engine/test_engine.py::"
+        "test_another_state_than_the_active_engines_is_found_before_a_failover",
+        "Elected",
+    ),
+    Mutation(
         "I4",
         "a standby reads what is not committed",
         "engine/espha/kafka/reader.py",

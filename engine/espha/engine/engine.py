@@ -18,6 +18,8 @@ from importlib.metadata import version
 import structlog
 
 from espha.connectors.topics import TopicPlan
+from espha.engine.agreement import Agreement
+from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.follower import Follower, Job
 from espha.engine.inputs import Inputs
@@ -69,6 +71,7 @@ class Engine:
         clock: LogClock | None = None,
         quarantine: Quarantine = BLIND,
         forgives: bool = False,
+        agreement: Agreement | None = None,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning.
 
@@ -86,6 +89,7 @@ class Engine:
         self._scheduler = scheduler
         self._topic_ids = topic_ids
         self._at = Position.behind(start) if start else Position()
+        self._agreement = agreement or Agreement(Checkpoints())
         self._follower = Follower(
             job,
             log,
@@ -94,6 +98,7 @@ class Engine:
             model=self._model,
             runtime=RUNTIME,
             moved=lambda: self._report(self._state),
+            agreement=self._agreement,
             doing=self._doing,
         )
         self._follower.forgives = forgives
@@ -107,6 +112,7 @@ class Engine:
             runtime=RUNTIME,
             acknowledge=acknowledge,
             clock=clock or LogClock(),
+            agreement=self._agreement,
             quarantine=quarantine,
             doing=self._doing,
         )
@@ -225,6 +231,8 @@ class Engine:
             lag_records=self._follower.lag.records,
             lag_ms=self._follower.lag.ms,
             semantics=SEMANTICS,
+            checkpoint=self._agreement.last.sequence,
+            checkpoint_digest=self._agreement.last.digest,
             **vars(at.counts),  # dict() of a model costs several times as much
             **vars(self._scheduler.facts()),
         )

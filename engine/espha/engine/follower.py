@@ -5,6 +5,7 @@ from typing import Protocol
 
 import structlog
 
+from espha.engine.agreement import Agreement
 from espha.engine.digests import inputs_digest
 from espha.engine.inputs import Inputs
 from espha.engine.lag import Lag
@@ -27,7 +28,9 @@ _LOG = structlog.get_logger()
 class Diverged(Exception):  # noqa: N818 - it names a state
     """This engine made something else of an order record than the active one did."""
 
-    def __init__(self, sequence: int, base: int, text: str, *, hopeless: bool = False) -> None:
+    def __init__(
+        self, sequence: int, base: int, text: str, *, hopeless: bool = False, state: str = ""
+    ) -> None:
         """Say where.
 
         Args:
@@ -35,9 +38,11 @@ class Diverged(Exception):  # noqa: N818 - it names a state
             base: the one after which the snapshot was that led here, or 0.
             text: what differs.
             hopeless: it would come to the same end again.
+            state: digest of its own state after the record, where that is what differs.
         """
         super().__init__(text)
-        self.sequence, self.base, self.hopeless = sequence, base, hopeless
+        self.sequence, self.base = sequence, base
+        self.hopeless, self.state = hopeless, state
 
 
 class Job(Protocol):
@@ -64,6 +69,7 @@ class Follower:
         runtime: str,
         moved: Callable[[], None],
         doing: Doing,
+        agreement: Agreement,
     ) -> None:
         """Go on at `at`, which moves on with each record.
 
@@ -76,10 +82,11 @@ class Follower:
             runtime: versions, for people.
             moved: called when records have been processed.
             doing: hears of each step.
+            agreement: compares states.
         """
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
         self._model, self._runtime, self._moved = model, runtime, moved
-        self._doing = doing
+        self._doing, self._agreement = doing, agreement
         self._base = at.sequence
         self.lag = Lag()
         self.forgives = False
@@ -92,6 +99,7 @@ class Follower:
         """Process what is new, waiting up to `timeout` seconds for a record."""
         self._follow(self._log.poll(timeout, _REPLAY_RECORDS))
         self.lag.look(self._log.behind)
+        self._compare()
 
     def expect_whole(self, end: int) -> None:
         """Refuse a log whose records are all gone: nobody knows then where it had come to."""
@@ -128,7 +136,8 @@ class Follower:
                 self._replay(pending)
                 pending, count, size = [], 0, 0
             batch = self._at.batch(record.sequence, record.clock, inputs, record.skipped)
-            pending.append((record, batch))
+            order = self._agreement.order() if record.checkpoint else None
+            pending.append((record, batch._replace(checkpoint=order)))
             self._at.passed(record)
             count, size = count + len(inputs), size + length
         self._replay(pending)
@@ -157,6 +166,19 @@ class Follower:
             _LOG.error("it is left at that", difference=text)
             return
         raise Diverged(record.sequence, self._base, text, hopeless=_is_foreign(record))
+
+    def _compare(self) -> None:
+        """End this engine when its state is not the active engine's."""
+        while difference := self._agreement.difference():
+            sequence, here, there, engine = difference
+            text = (
+                f"order record {sequence}: the state after it has digest {here[:12]} here, "
+                f"{there[:12]} at {engine}"
+            )
+            if not self.forgives:
+                hopeless = self._semantics != SEMANTICS
+                raise Diverged(sequence, self._base, text, hopeless=hopeless, state=here)
+            _LOG.error("it is left at that", difference=text)
 
     def _look_at_semantics(self, record: OrderRecord) -> None:
         """Say, once, that the active engine's espha may compute other things than this one's."""
@@ -198,6 +220,9 @@ class Follower:
         with self._doing.within(Step.REPLAYING, first.sequence, size, first.inputs):
             results = self._job.run([batch for _, batch in pending])
         for (record, batch), result in zip(pending, results, strict=True):
+            if batch.checkpoint:
+                self._agreement.begun(result.checkpoint)
+            self._agreement.heard(record)
             if result.digest() != record.digest:
                 meaning = ""
                 if _is_foreign(record):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from espha.engine.agreement import Agreement
 from espha.engine.clock import LogClock
 from espha.engine.digests import inputs_digest
 from espha.engine.follower import Job
@@ -35,6 +36,7 @@ class Leader:
         runtime: str,
         acknowledge: Callable[[OrderRecord], None],
         clock: LogClock,
+        agreement: Agreement,
         quarantine: Quarantine,
         doing: Doing,
     ) -> None:
@@ -46,7 +48,7 @@ class Leader:
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
         self._name, self._model, self._runtime = name, model, runtime
-        self._acknowledge, self._clock = acknowledge, clock
+        self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
 
     def take_over(self) -> None:
         """Commit the take-over itself: a batch of the input at hand, or an empty one."""
@@ -100,12 +102,15 @@ class Leader:
         at = self._at
         clock = at.clock if careful else self._now()
         skipped = self._quarantine.skips(inputs)
-        batch = at.batch(at.sequence + 1, clock, inputs, skipped)
+        order = self._agreement.order() if self._agreement.due() else None
+        batch = at.batch(at.sequence + 1, clock, inputs, skipped)._replace(checkpoint=order)
         running = self._quarantine.running(at.sequence, ranges, len(inputs), careful=careful)
         with running as computed:
             self._doing.begin(Step.RUNNING, batch.sequence, len(inputs), ranges)
             result = self._job.run([batch], self.publisher.begin())[0]
             computed()
+            if order:
+                self._agreement.begun(result.checkpoint)
             record = OrderRecord(
                 format=FORMAT,
                 sequence=batch.sequence,
@@ -119,6 +124,8 @@ class Leader:
                 runtime=self._runtime,
                 records=len(inputs),
                 inputs_digest=inputs_digest(inputs),
+                checkpoint=order is not None,
+                state=self._agreement.told(),
                 semantics=SEMANTICS,
                 skipped=skipped,
             )

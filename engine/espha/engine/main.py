@@ -10,6 +10,8 @@ import structlog
 
 from espha.deployment import DeploymentError, read_deployed
 from espha.engine.acknowledged import acknowledgements
+from espha.engine.agreement import Agreement
+from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
@@ -67,7 +69,7 @@ def run_engine(settings: Settings) -> NoReturn:
         _give_up(control, EndReason.MODEL, str(error))
     except Diverged as error:
         others = statuses(recovery.peers(), settings.name)
-        text = f"{error}{sides(others, error.sequence)}"
+        text = f"{error}{sides(others, error.sequence, error.state)}"
         recovery.divergences.diverged(error.sequence, error.base, text, hopeless=error.hopeless)
         control.divergence = recovery.divergences.facts()
         _give_up(control, EndReason.DIVERGED, text)
@@ -140,9 +142,17 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         start=meta,
         acknowledge=acknowledgements(settings.ack_log),
         forgives=recovery.forgives,
+        agreement=_agreement(begin),
         clock=LogClock(lambda: broker_time(settings.bootstrap, plan.scratch)),
         quarantine=_quarantine(settings, control, wanted.topics[plan.order_log]),
     )
+
+
+def _agreement(begin: Snapshot | None) -> Agreement:
+    agreement = Agreement(Checkpoints())
+    if begin:
+        agreement.know(begin.header.sequence, begin.header.state)
+    return agreement
 
 
 def _quarantine(settings: Settings, control: Control, log: str) -> Quarantine:

@@ -121,6 +121,12 @@ class EngineProgress(SnapshotFacts, Counts):
         0,
         description="Version of what models mean to this engine, as order records have it.",
     )
+    checkpoint: Annotated[int, GAUGE] = Field(
+        0, description="Order record after which the state was last digested here."
+    )
+    checkpoint_digest: str = Field(
+        "", description="SHA-256 (hex) of that state; the same on every replica."
+    )
 
 
 class InputProgress(Message):

@@ -103,13 +103,19 @@ def have_snapshot_written(
         sleep(_LOOK_S)
 
 
-def sides(told: Statuses, sequence: int) -> str:
+def sides(told: Statuses, sequence: int, state: str = "") -> str:
     """Say who else has come to another end at an order record, and who has not; may be empty.
 
-    When more of them have, the one that is alone may be the active engine.
+    When more of them have, the one that is alone may be the active engine. `state` is the digest of
+    this replica's state after the record, where that is what differs.
     """
     mark = f"order record {sequence}: "
-    likewise = sorted(one.name for one in told.values() if one.diverged.startswith(mark))
+    likewise = sorted(
+        one.name
+        for one in told.values()
+        if one.diverged.startswith(mark)
+        or (state and one.engine and one.engine.checkpoint_digest == state)
+    )
     others = sorted(
         one.name
         for one in told.values()

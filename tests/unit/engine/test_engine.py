@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from espha.connectors.topics import topic_plan
+from espha.engine.agreement import Agreement
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.engine.follower import Diverged
@@ -22,7 +23,7 @@ from espha.model import model_digest
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.child_side import Control
-from espha.protocol.order import Cursor, OrderRecord, Range
+from espha.protocol.order import Cursor, OrderRecord, Range, StateDigest
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import Counts
 from espha.reader import read_project
@@ -53,7 +54,12 @@ class Job:
             assert batch.expect in (None, self.held)
             self.held = batch.sequence
             self.sequences.append(batch.sequence)
-        return [outcome(batch.inputs) for batch in batches]
+        return [
+            outcome(batch.inputs)._replace(
+                checkpoint=CheckpointBegun(sequence=batch.sequence) if batch.checkpoint else None
+            )
+            for batch in batches
+        ]
 
     def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
         """Write what stands for the state."""
@@ -159,7 +165,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
 
     def made(
-        log: Log, start: SnapshotMeta | None = None, forgives: bool = False
+        log: Log, start: SnapshotMeta | None = None, **options: Any
     ) -> tuple[Engine, Job, SnapshotStore]:
         own, wanted = store(tmp_path), threading.Event()
         wanted.set()
@@ -181,7 +187,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
             scheduler=scheduler,
             topic_ids={},
             start=start,
-            forgives=forgives,
+            **options,
         )
         return engine, job, own
 
@@ -319,6 +325,50 @@ class Reporter:
     def report(self, state: EngineState, in_sync: bool, *_: Any, **__: Any) -> None:
         """Hear it."""
         self._hear(state, in_sync)
+
+
+class Digests:
+    """A worker that finds the same digest after each record that is marked."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest, self.marked = digest, list[int]()
+        self.found: list[CheckpointReport] = []
+
+    def order(self) -> CheckpointOrder | None:
+        """Return a place for the report."""
+        return CheckpointOrder(report="r")
+
+    def begun(self, answer: CheckpointBegun | None) -> None:
+        """Find a digest."""
+        assert answer is not None
+        assert answer.sequence is not None
+        self.marked.append(answer.sequence)
+        self.found.append(CheckpointReport(sequence=answer.sequence, state=self.digest))
+
+    def finished(self) -> list[CheckpointReport]:
+        """Return what there is."""
+        found, self.found = self.found, []
+        return found
+
+
+def test_another_state_than_the_active_engines_is_found_before_a_failover(make: Make) -> None:
+    """Though all outputs are the same."""
+    told = StateDigest(2, "b" * 64)
+    log = Log([record(1), record(2, checkpoint=True), record(3, state=told)])
+    digests = Digests("a" * 64)
+    engine, _, _ = make(log, agreement=Agreement(digests))
+    with pytest.raises(Diverged, match="order record 2: the state after it has") as raised:
+        engine.run()
+    assert (raised.value.sequence, raised.value.state) == (2, "a" * 64)
+    assert digests.marked == [2]
+
+
+def test_the_same_state_is_no_news(make: Make) -> None:
+    told = StateDigest(2, "a" * 64)
+    log = Log([record(1), record(2, checkpoint=True), record(3, state=told)])
+    engine, job, _ = make(log, agreement=Agreement(Digests("a" * 64)))
+    run(engine)
+    assert replayed(job, 0) == [1, 2, 3]
 
 
 def test_a_standby_keeps_what_its_state_stands_for(make: Make) -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from espha.engine.agreement import Agreement
+from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
@@ -116,6 +118,7 @@ def live(site: Site, kill: Callable[[Batch], Exception | None], *, at_most: int 
         acknowledge=lambda record: None,
         quarantine=Quarantine(site, site.note, "id"),
         clock=LogClock(),
+        agreement=Agreement(Checkpoints()),
         doing=Doing(),
     )
     try:
