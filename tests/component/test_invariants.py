@@ -34,6 +34,7 @@ from espha.kafka.writer import Fenced, FencedWriter, WriterFailed
 from espha.pipeline.channel import Wanted
 from espha.pipeline.job import Batch, Output, Result
 from espha.pipeline.transactions import Transactions
+from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
@@ -87,6 +88,7 @@ class Seat:
         self.name, self.role, self.state = name, Role.STANDBY, EngineState.STARTING
         self.sequence, self.looks = 0, 0
         self.raised: BaseException | None = None
+        self.doing, self.overslept = Doing(), False
         self._ended = threading.Event()
         self.transactions = Transactions(spark, kafka.bootstrap, plan.order_log)
         self.model = Running(plan)
