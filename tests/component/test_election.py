@@ -13,7 +13,7 @@ from kazoo.client import TransactionRequest
 from kazoo.exceptions import ConnectionLoss
 
 from espha.ha.election import Membership
-from espha.ha.heartbeat import close_session
+from espha.ha.zookeeper import close_session
 from espha.protocol.member import MemberInfo
 from support.servers import ZooKeeper, wait_until
 

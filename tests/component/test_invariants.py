@@ -86,7 +86,8 @@ class Seat:
 
     def __init__(self, kafka: Kafka, spark: SparkSession, plan: TopicPlan, name: str) -> None:
         self.name, self.role, self.state = name, Role.STANDBY, EngineState.STARTING
-        self.sequence, self.looks = 0, 0
+        self.sequence, self.looks, self.epoch = 0, 0, 0
+        self.heir, self.proof_wanted = "", threading.Event()
         self.raised: BaseException | None = None
         self.doing, self.overslept = Doing(), False
         self._ended = threading.Event()
@@ -120,9 +121,13 @@ class Seat:
         """As the supervisor: nobody waits here."""
         return self.role is Role.ACTIVE
 
+    def lead(self) -> None:
+        """As the supervisor's line: the order log names this one."""
+        self.role = Role.ACTIVE
+
     def report(self, state: EngineState, in_sync: bool, progress: EngineProgress) -> None:
         """As the supervisor: hear where the engine is."""
-        self.state, self.sequence = state, progress.sequence
+        self.state, self.sequence, self.epoch = state, progress.sequence, progress.epoch
 
     def due(self) -> bool:
         """As the scheduler, which is asked once a round: keep no snapshot; end when told to."""

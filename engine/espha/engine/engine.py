@@ -5,12 +5,14 @@ Take-over, when elected: fence, read the log to its end, and commit, with whatev
 Active: take input, run a batch, commit its outputs and its order record in one transaction
 (`leader`). When windows have something to do because time has passed, a batch without input does
 it.
-Step down, when told to: let go between two batches, keep the state, and follow the log again.
+Step down, when told to: commit a batch whose order record names the heir, keep the state, and
+follow the log again. The heir takes over when it reads that record.
 
 Whatever goes wrong ends the process: its state is rebuilt from the log by the next one.
 """
 
 import platform
+import threading
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -20,6 +22,7 @@ import structlog
 from espha.connectors.topics import TopicPlan
 from espha.engine.agreement import Agreement
 from espha.engine.checkpoints import Checkpoints
+from espha.engine.background import Background
 from espha.engine.clock import LogClock
 from espha.engine.follower import Follower, Job
 from espha.engine.inputs import Inputs
@@ -41,8 +44,13 @@ from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import SnapshotMeta
 
 _WARM_UP_JOBS = 30
-_LOOK_S = 0.005
-"""How long a standby waits for an order record before it looks whether it is elected."""
+_LOOK_S = 0.01
+"""How long a standby waits for an order record before it looks whether it is elected.
+
+The fence, which takes longer, has begun by then: it does not wait for the main loop.
+"""
+_WARM_S = 60.0
+"""So often a standby uses what a take-over uses: what is idle grows cold."""
 
 RUNTIME = (
     f"espha {version('espha')}, Python {platform.python_version()}, PySpark {version('pyspark')}"
@@ -118,6 +126,13 @@ class Engine:
         )
         self._witness = Witness(log, inputs, self._at, self._doing)
         self._state = EngineState.STARTING
+        self._name = name
+        self._deciding = threading.Lock()
+        self._fencing: Background | None = None
+        self._may_fence = True
+        """A publisher can fence once only, and this one has not yet."""
+        self._warm = time.monotonic()
+        control.wake = self._look_at_role
 
     def run(self) -> None:
         """Follow, take over when elected, and lead; returns never, raises when it must end.
@@ -132,17 +147,20 @@ class Engine:
         self._follower.expect_whole(end)
         self._follower.read_to(end)
         self._follower.forgives = False
+        self._at.heir = ""  # that was long ago
         self._report(EngineState.STANDBY)
         while True:
-            while self._control.role is Role.STANDBY:
+            while self._control.role is Role.STANDBY and self._fencing is None:
                 self._doing.begin(Step.WAITING)
                 self._follower.poll(_LOOK_S)
                 self._witness.look()
                 self._show_lag()
+                self._inherit()
+                self._keep_warm()
                 self._snapshot()
             self._take_over()
             while self._control.role is Role.ACTIVE:
-                if self._leader.step():
+                if self._leader.step(prove=self._in_doubt()):
                     self._report(EngineState.ACTIVE)
                 self._snapshot()
             self._step_down()
@@ -154,14 +172,50 @@ class Engine:
         for _ in range(_WARM_UP_JOBS):
             self._doing.begin(Step.STARTING)
             self._job.run([Batch(expect, at.sequence, at.clock, [])])
+        self._log.keep_warm()
+
+    def _look_at_role(self) -> None:
+        """Begin to fence as soon as this engine is elected, whatever its main loop is about."""
+        if self._control.role is Role.ACTIVE and self._state is EngineState.STANDBY:
+            self._begin_to_fence()
+
+    def _begin_to_fence(self) -> Background | None:
+        with self._deciding:
+            if self._may_fence:
+                self._may_fence = False
+                self._fencing = Background(self._fence, "fence")
+            return self._fencing
+
+    def _fence(self) -> None:
+        if self._control.overslept:  # to fence now would cost its successor a failover
+            raise Fenced("this engine was frozen after it was elected; another one leads by now")
+        self._leader.publisher.fence()
+
+    def _inherit(self) -> None:
+        """Take over when the last order record there is names this engine."""
+        heir, self._at.heir = self._at.heir, ""
+        if heir == self._name and self._log.at(self._log.end()):
+            self._control.lead()
+
+    def _keep_warm(self) -> None:
+        if time.monotonic() - self._warm > _WARM_S:
+            self._log.keep_warm()
+            self._warm = time.monotonic()
+
+    def _in_doubt(self) -> bool:
+        wanted = self._control.proof_wanted.is_set()
+        if wanted:
+            self._control.proof_wanted.clear()
+        return wanted
 
     def _take_over(self) -> None:
         started = time.monotonic()
         self._witness.forget()
         self._doing.begin(Step.FENCING)
-        if self._control.overslept:  # to fence now would cost its successor a failover
-            raise Fenced("this engine was frozen after it was elected; another one leads by now")
-        self._leader.publisher.fence()
+        fencing = self._begin_to_fence()
+        self._log.hurry()
+        if fencing is not None:
+            fencing.wait()
         fenced = time.monotonic()
         self._doing.begin(Step.READING_BACK)
         self._follower.read_to(self._log.end())
@@ -173,13 +227,18 @@ class Engine:
             "hot failover state switched to active",
             epoch=self._at.epoch,
             sequence=self._at.sequence,
-            fence_ms=round((fenced - started) * 1000),
+            fence_ms=round(fencing.took_s * 1000) if fencing else 0,
+            waited_ms=round((fenced - started) * 1000),
             read_back_ms=round((read_back - fenced) * 1000),
             commit_ms=round((time.monotonic() - read_back) * 1000),
         )
+        self._control.proof_wanted.clear()
+        self._fencing = None
 
     def _step_down(self) -> None:
         """Let go, with nothing open and the state in place; follow the log from there."""
+        if self._control.heir:
+            self._leader.hand_over(self._control.heir)
         self._report(
             EngineState.STANDBY
         )  # the next one waits for this, and for nothing that follows
@@ -187,6 +246,7 @@ class Engine:
         # The marker of the last commit may not be there yet: begin before it, not behind it.
         self._log.reopen(self._leader.publisher.committed - 1)
         self._leader.step_down()
+        self._may_fence = True
 
     def _show_lag(self) -> None:
         """Be in sync as long as the end of the order log is near."""

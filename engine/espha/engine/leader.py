@@ -1,5 +1,6 @@
 """The active engine's work: take input, run a batch, commit it."""
 
+import time
 from collections.abc import Callable
 
 from espha.engine.agreement import Agreement
@@ -19,6 +20,11 @@ from espha.protocol.states import Step
 _BATCH_LIMIT = 5_000
 _WAIT_S = 0.5
 """How long to wait for input before looking at anything else."""
+_PROOF_S = 5.0
+"""After so long without a commit there is one without input.
+
+One that was deposed learns it by that; the order log never runs empty; connections stay warm.
+"""
 
 
 class Leader:
@@ -49,6 +55,7 @@ class Leader:
         self.publisher = publisher
         self._name, self._model, self._runtime = name, model, runtime
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
+        self._committed = 0.0
 
     def take_over(self) -> None:
         """Commit the take-over itself: a batch of the input at hand, or an empty one."""
@@ -57,16 +64,28 @@ class Leader:
         if not self._carefully(0):
             self._commit(*self._inputs.take(_BATCH_LIMIT, 0))
 
-    def step(self) -> bool:
-        """Commit the next batch; say whether there was anything to do."""
+    def step(self, prove: bool = False) -> bool:
+        """Commit the next batch; say whether there was anything to do.
+
+        Args:
+            prove: commit in any case, to find out whether this engine still leads.
+        """
         self._doing.begin(Step.WAITING)
-        if self._carefully(self._wait_s()):
+        prove = prove or time.monotonic() - self._committed > _PROOF_S
+        wait_s = 0.0 if prove else self._wait_s()
+        if self._carefully(wait_s):
             return True
-        ranges, inputs = self._inputs.take(_BATCH_LIMIT, self._wait_s())
-        if inputs or self._wait_s() == 0:
+        ranges, inputs = self._inputs.take(_BATCH_LIMIT, wait_s)
+        if inputs or prove or self._wait_s() == 0:
             self._commit(ranges, inputs)
             return True
         return False
+
+    def hand_over(self, heir: str) -> None:
+        """Commit a last batch, whose order record names the engine that goes on."""
+        careful = self._quarantine.care(self._at.sequence, self._inputs) is not None
+        ranges, inputs = ([], []) if careful else self._inputs.take(_BATCH_LIMIT, 0)
+        self._commit(ranges, inputs, heir=heir)
 
     def step_down(self) -> None:
         """Get ready to take over once more."""
@@ -97,7 +116,9 @@ class Leader:
             self._calm = True
         return True
 
-    def _commit(self, ranges: list[Range], inputs: list[Input], *, careful: bool = False) -> None:
+    def _commit(
+        self, ranges: list[Range], inputs: list[Input], *, careful: bool = False, heir: str = ""
+    ) -> None:
         """Run a batch and commit it: its outputs and its order record, or nothing."""
         at = self._at
         clock = at.clock if careful else self._now()
@@ -127,10 +148,12 @@ class Leader:
                 checkpoint=order is not None,
                 state=self._agreement.told(),
                 semantics=SEMANTICS,
+                heir=heir,
                 skipped=skipped,
             )
             self._doing.begin(Step.COMMITTING, batch.sequence, len(inputs), ranges)
             self.publisher.commit(result, record.encode())
+        self._committed = time.monotonic()
         self._acknowledge(record)
         at.passed(record)
         at.count(batch, result)

@@ -58,7 +58,7 @@ def run_engine(settings: Settings) -> NoReturn:
 
     It exits with the code of an `EndReason`.
     """
-    control = Control()
+    control = Control((settings.http_host, settings.lifeline_port))
     control.doing.begin(Step.STARTING)
     control.report(EngineState.STARTING, False)
     recovery = Recovery(settings)

@@ -21,6 +21,8 @@ class Position:
     fresh: bool = True
     """The next batch starts with empty state: nothing of this model was processed before."""
     counts: Counts = field(default_factory=Counts)
+    heir: str = ""
+    """Whom the last order record names as the engine that goes on; empty: nobody."""
     due: int | None = None
     """Clock (ms) at which the model has something to do without input; None: never."""
     _passed: float = field(default_factory=time.monotonic)
@@ -43,7 +45,7 @@ class Position:
     def passed(self, record: OrderRecord) -> None:
         """Go behind an order record."""
         self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
-        self.active = record.engine
+        self.active, self.heir = record.engine, record.heir
         self._passed = time.monotonic()
 
     def batch(

@@ -15,16 +15,18 @@ from espha.protocol.status import ChildStatus
 
 
 class Child:
-    """Has `spawner` start a child; calls `on_status` for each status line, `on_exit` at its end.
+    """Has `spawner` start a child; calls `on_status` for each status line, `on_end` at its end.
 
-    Both are called from threads of this object. Make it in the main thread: what it starts asks
-    the kernel to be killed when the thread that started it ends.
+    `on_exit` is called with its exit code, which may take a while longer. All are called from
+    threads of this object. Make it in the main thread: what it starts asks the kernel to be killed
+    when the thread that started it ends.
     """
 
     def __init__(
         self,
         spawner: Spawner,
         on_status: Callable[[ChildStatus], None],
+        on_end: Callable[[], None],
         on_exit: Callable[[int], None],
     ) -> None:
         self._telling = threading.Lock()
@@ -35,15 +37,19 @@ class Child:
         os.close(stdin)
         os.close(reported)
         threading.Thread(target=self._listen, args=(status, on_status), daemon=True).start()
-        threading.Thread(target=self._wait, args=(on_exit,), daemon=True).start()
+        threading.Thread(target=self._wait, args=(on_end, on_exit), daemon=True).start()
 
     def make_active(self) -> None:
         """Tell the child that it is elected; a child that has just died is no error."""
         self._tell(Instruction(role=Role.ACTIVE))
 
-    def make_standby(self) -> None:
-        """Tell the child to hand over: to finish what it does, and to report `standby` then."""
-        self._tell(Instruction(role=Role.STANDBY))
+    def make_standby(self, heir: str = "") -> None:
+        """Tell the child to hand over, to `heir`: to finish, and to report `standby` then."""
+        self._tell(Instruction(role=Role.STANDBY, heir=heir))
+
+    def ask_proof(self) -> None:
+        """Tell the child to commit something, by which it learns whether it still leads."""
+        self._tell(Instruction(prove=True))
 
     def ask_snapshot(self) -> None:
         """Ask the child to write its state now; a child that has just died is no error."""
@@ -74,8 +80,10 @@ class Child:
                     continue
                 on_status(status)
 
-    def _wait(self, on_exit: Callable[[int], None]) -> None:
-        on_exit(self._process.wait())
+    def _wait(self, on_end: Callable[[], None], on_exit: Callable[[int], None]) -> None:
+        self._process.wait()
+        on_end()
+        on_exit(self._process.code())
         self.kill()  # what the child left behind
         with self._telling:
             self._stdin.close()

@@ -1,4 +1,8 @@
-"""Election by ephemeral sequential znodes: each watches only the znode before its own."""
+"""Election by ephemeral sequential znodes: each waits for the znode before its own to go.
+
+Each also watches the processes of all that stand before it (`espha.ha.ahead`). When these are dead
+it leads at once, and ZooKeeper learns it afterwards.
+"""
 
 import contextlib
 import threading
@@ -7,29 +11,29 @@ from typing import Any
 
 import structlog
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError
+from kazoo.exceptions import ConnectionLoss, KazooException, NoAuthError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 from pydantic import ValidationError
 
 from espha.ha import zookeeper
-from espha.ha.heartbeat import HeartbeatMonitor, close_session
+from espha.ha.ahead import Ahead
 from espha.protocol.member import MemberInfo
 
 ZNODE_PREFIX = "server-n_"
 NEXT = "next"
 """Znode beside them, while a switchover asks for one engine: its name."""
-_RECHECK_S = 5.0
+_RECHECK_S = 1.0
 _RETRY_S = 0.1
 _LOG = structlog.get_logger()
 
 
 class Membership:
-    """One stay in the election: a session, its znode, and the watch on the predecessor.
+    """One stay in the election: a session, its znode, and a watch on those before it.
 
-    `on_elected` is called, from the election's own thread, when the znode is the lowest; once, and
-    again after `requeue`. Errors never end a membership; after a lost session it makes a new znode
-    by itself.
+    `on_elected` is called, from the election's own threads, when the znode is the lowest, or when
+    all that stand before are dead and `succeeds` allows it; once, and again after `requeue`. Errors
+    never end a membership; after a lost session it makes a new znode by itself.
     """
 
     def __init__(
@@ -42,26 +46,54 @@ class Membership:
         *,
         address: str = "",
         failure_timeout_ms: int = 500,
+        token: str = "",
+        succeeds: Callable[[list[str]], bool] = lambda dead: False,
+        ready: Callable[[], bool] = lambda: True,
+        on_doubt: Callable[[], None] = lambda: None,
     ) -> None:
-        """Open the session; `address` is where this supervisor's heartbeat server listens.
+        """Open the session.
 
-        A predecessor whose heartbeat server says nothing for `failure_timeout_ms` counts as dead.
+        Args:
+            servers: ZooKeeper's addresses.
+            root: znode under which the replicas stand.
+            name: of this one.
+            session_ms: the session's time-out, ms.
+            on_elected: this one leads from now on.
+            address: where this supervisor's heartbeat server listens.
+            failure_timeout_ms: a predecessor whose heartbeat server says nothing for so long counts
+                as dead.
+            token: the deployment's secret; empty: anybody may read the znode.
+            succeeds: whether this one may lead when these, who stand before it, have ended; asked
+                before ZooKeeper knows it.
+            ready: whether this one is in step; if not, it lets the others go first, once.
+            on_doubt: another one may have led meanwhile, so the child has to find out.
         """
         self._servers = servers
         self._root = root.rstrip("/")
         self._prefix = f"{self._root}/{ZNODE_PREFIX}"
-        self._name, self._address, self._failure_timeout_ms = name, address, failure_timeout_ms
-        self._watched: tuple[str, HeartbeatMonitor] | None = None
-        self._leader: MemberInfo | None = None
-        """Who stands directly before this one, with nobody before him."""
-        self._on_elected = on_elected
+        self._name, self._address = name, address
+        self._on_elected, self._on_doubt = on_elected, on_doubt
+        self._succeeds, self._ready = succeeds, ready
         self._session_s = session_ms / 1000
+        self._secret = zookeeper.Secret(token)
+        self._ahead = Ahead(
+            failure_timeout_ms,
+            self._succeed,
+            lambda dead: zookeeper.close_session(servers, dead, self._session_s),
+        )
         self._wake = threading.Event()
         self._closed = threading.Event()
         self._joined = False
+        self._lifeline = ""
+        self._deciding = threading.Lock()
         self._elected = False
+        self._led_as: str | None = None
+        """The znode as which this one was elected."""
         self._leaving = threading.Event()
         self._gave_way = 0
+        self._let_others_go = False
+        self._strangers: set[str] = set()
+        """Znodes that no session owns: nobody stands there, whoever has made them."""
         self.znode: str | None = None
         self.last = False
         """Whether this one stands at the end of the queue, as far as is known."""
@@ -71,7 +103,11 @@ class Membership:
         often = min(1.0, self._session_s / 8)
         forever = KazooRetry(max_tries=-1, delay=min(0.05, often), backoff=1.5, max_delay=often)
         self._client = zookeeper.client(
-            servers, self._session_s, connection_retry=forever, command_retry=None
+            servers,
+            self._session_s,
+            connection_retry=forever,
+            command_retry=None,
+            **self._secret.options,
         )
         self._client.add_listener(lambda _state: self._wake.set())
         self._client.start_async()
@@ -95,24 +131,18 @@ class Membership:
     @property
     def next_in_line(self) -> bool:
         """Whether this one stands directly behind the leader."""
-        return self._leader is not None
+        return self._ahead.only_leader
 
     def depose_leader(self) -> None:
         """Close the leader's session, where this one stands directly behind; returns at once."""
-        leader, self._leader = self._leader, None
-        if leader:
-            threading.Thread(
-                target=close_session,
-                args=(self._servers, leader, self._session_s),
-                name="depose",
-                daemon=True,
-            ).start()
+        if self.next_in_line:
+            self._ahead.depose()
 
-    def join(self) -> None:
-        """Stand for election, at the end of the queue."""
+    def join(self, lifeline: str = "") -> None:
+        """Stand for election, at the end of the queue; the child's `lifeline` is there."""
         if self._joined:
             return
-        self._joined = True
+        self._joined, self._lifeline = True, lifeline
         threading.Thread(target=self._run, name="election", daemon=True).start()
 
     def requeue(self) -> None:
@@ -128,7 +158,7 @@ class Membership:
         """
         if not self._client.connected:
             raise KazooTimeoutError(f"the connection is {self.state}")
-        return self._names(_standing(self._client.get_children(self._root)))
+        return self._names(self._standing(self._client.get_children(self._root)))
 
     def call_for(self, name: str | None) -> None:
         """Ask that of those who stand for election `name` is next; None: whoever it is.
@@ -147,8 +177,7 @@ class Membership:
         """End the session now: the znode is gone when this returns, if ZooKeeper can be reached."""
         self._closed.set()
         self._wake.set()
-        self._leader = None
-        self._look_at(None)
+        self._ahead.stop()
         self._client.stop()
         self._client.close()
 
@@ -176,26 +205,23 @@ class Membership:
         if self._leaving.is_set():  # first of all: somebody waits for this place
             self._leave()
         children = self._children()
-        queue = _standing(children)
+        queue = self._standing(children)
         mine = self._own(queue)
         if mine is None:
             self._stand()
             self._wake.set()
             return
+        self._look_for_doubt()
         place = queue.index(mine)
         self.last = place == len(queue) - 1
-        before = f"{self._root}/{queue[place - 1]}" if place else None
-        if before is None:
+        before = [f"{self._root}/{child}" for child in queue[:place]]
+        if not before:
             self._lead(queue, called=NEXT in children)
-        elif not self._client.exists(before, self._changed):
+        elif not self._client.exists(before[-1], self._changed):
             self._wake.set()
+        if self._ready():
+            self._let_others_go = False
         self._look_at(before)
-        self._leader = self._member(before) if before and place == 1 else None
-
-    def _member(self, znode: str) -> MemberInfo | None:
-        with contextlib.suppress(NoNodeError, ValidationError):
-            return MemberInfo.model_validate_json(self._client.get(znode)[0])
-        return None
 
     def _children(self) -> list[str]:
         try:
@@ -203,22 +229,47 @@ class Membership:
         except NoNodeError:
             return []
 
-    def _look_at(self, before: str | None) -> None:
-        """Watch the supervisor of the znode `before` and no other one."""
-        if self._watched and self._watched[0] != before:
-            self._watched[1].stop()
-            self._watched = None
-        if before is None or self._watched:
-            return
-        with contextlib.suppress(NoNodeError, ValidationError):
-            found = MemberInfo.model_validate_json(self._client.get(before)[0])
-            if found.address:
-                monitor = HeartbeatMonitor(
-                    found.address,
-                    lambda: close_session(self._servers, found, self._session_s),
-                    self._failure_timeout_ms,
-                )
-                self._watched = (before, monitor)
+    def _standing(self, children: Iterable[str]) -> list[str]:
+        return sorted(
+            child
+            for child in children
+            if child.startswith(ZNODE_PREFIX) and child not in self._strangers
+        )
+
+    def _look_at(self, before: list[str]) -> None:
+        """Watch the supervisors, and the children, of these znodes and no other ones."""
+        found = {}
+        for znode in self._ahead.unknown(before):
+            with contextlib.suppress(NoNodeError, NoAuthError, ValidationError):
+                data, stat = self._client.get(znode)
+                if not stat.ephemeralOwner:
+                    _LOG.warning("a znode that no session owns is passed over", znode=znode)
+                    self._strangers.add(znode.rsplit("/", 1)[1])
+                    self._wake.set()
+                found[znode] = MemberInfo.model_validate_json(data)
+        self._ahead.look_at(before, found)
+
+    def _succeed(self, dead: list[str]) -> bool:
+        """Lead at once, before ZooKeeper knows that all who stand before are dead."""
+        with self._deciding:
+            if self._elected or self._leaving.is_set() or self._closed.is_set():
+                return False
+            if not self._succeeds(dead):
+                return False
+            self._elected, self._led_as = True, self.znode
+            _LOG.info("leads: those before it are dead", dead=dead, znode=self.znode)
+            self._on_elected()
+        return True
+
+    def _look_for_doubt(self) -> None:
+        """Have the child find out whether it still leads, when the place was lost meanwhile."""
+        with self._deciding:
+            doubtful = self._elected and self._led_as != self.znode
+            if doubtful:
+                self._elected = False
+        if doubtful:
+            _LOG.warning("the session was lost; the child finds out whether it still leads")
+            self._on_doubt()
 
     def _own(self, queue: list[str]) -> str | None:
         """Find this session's znode, also one whose creation was never confirmed."""
@@ -229,7 +280,7 @@ class Membership:
         for child in queue:
             try:
                 _, stat = self._client.get(f"{self._root}/{child}")
-            except NoNodeError:
+            except (NoNodeError, NoAuthError):
                 continue
             if stat.ephemeralOwner == session:
                 self.znode, self._owner = f"{self._root}/{child}", session
@@ -243,7 +294,13 @@ class Membership:
         if self.znode:
             step = self._client.transaction()
             step.delete(self.znode)
-            step.create(self._prefix, self._member_info(), ephemeral=True, sequence=True)
+            step.create(
+                self._prefix,
+                self._member_info(),
+                acl=self._secret.acl,
+                ephemeral=True,
+                sequence=True,
+            )
             left, made = step.commit()
             if not isinstance(made, Exception):
                 self._made(str(made))
@@ -253,12 +310,17 @@ class Membership:
 
     def _stand(self) -> None:
         """Make a znode, unless one whose creation was never confirmed shows up by now."""
+        self._client.ensure_path(self._root)
         self._client.sync(self._root)
-        if self._own(_standing(self._children())) is not None:
+        if self._own(self._standing(self._children())) is not None:
             return
         self._made(
             self._client.create(
-                self._prefix, self._member_info(), ephemeral=True, sequence=True, makepath=True
+                self._prefix,
+                self._member_info(),
+                acl=self._secret.acl,
+                ephemeral=True,
+                sequence=True,
             )
         )
 
@@ -280,24 +342,39 @@ class Membership:
     def _member_info(self) -> bytes:
         session, password = self._session()
         return MemberInfo(
-            name=self._name, address=self._address, session=session, password=password.hex()
+            name=self._name,
+            address=self._address,
+            lifeline=self._lifeline,
+            session=session,
+            password=password.hex(),
         ).encode()
 
     def _changed(self, _event: Any) -> None:
         self._wake.set()
 
     def _lead(self, queue: list[str], called: bool) -> None:
-        """Be elected, or give way to the one whom a switchover calls for."""
+        """Be elected, or give way: to whom a switchover calls for, or being behind to others."""
         if self._elected:
             return
-        if called and self._gives_way(queue):
+        if (called and self._gives_way(queue)) or self._lets_others_go(queue):
             self.requeue()
             return
-        self._elected = True
-        _LOG.info("elected", znode=self.znode)
-        self._on_elected()
+        with self._deciding:
+            if self._elected:
+                return
+            self._elected, self._led_as = True, self.znode
+            _LOG.info("elected", znode=self.znode)
+            self._on_elected()
         if called:
             self._forget_call()
+
+    def _lets_others_go(self, queue: list[str]) -> bool:
+        """Tell whether this one is behind and others may not be; once, as all may be behind."""
+        if self._ready() or self._let_others_go or len(queue) == 1:
+            return False
+        self._let_others_go = True
+        _LOG.info("gives way, not being in step")
+        return True
 
     def _gives_way(self, queue: list[str]) -> bool:
         try:
@@ -318,11 +395,7 @@ class Membership:
     def _names(self, queue: list[str]) -> list[str]:
         names = []
         for child in queue:
-            with contextlib.suppress(NoNodeError, ValidationError):
+            with contextlib.suppress(NoNodeError, NoAuthError, ValidationError):
                 data, _ = self._client.get(f"{self._root}/{child}")
                 names.append(MemberInfo.model_validate_json(data).name)
         return names
-
-
-def _standing(children: Iterable[str]) -> list[str]:
-    return sorted(child for child in children if child.startswith(ZNODE_PREFIX))

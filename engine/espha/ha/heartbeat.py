@@ -1,46 +1,59 @@
-"""A supervisor's death, seen by its follower in milliseconds rather than in a session timeout.
+"""A replica's death, seen by those behind it in milliseconds rather than in a session timeout.
 
 ZooKeeper keeps the session of a killed process until it times out. So each supervisor accepts TCP
-connections, on which it sends a byte now and then, and says in its znode where, and under which
-session the znode lives. The follower holds such a connection. When it ends and no new one can be
-made, or when it falls silent, the follower closes the dead session itself. A wrong guess costs a
-failover and nothing else: the log is protected by its epoch. Where no connection was ever possible
-nobody guesses: two that cannot reach each other would else depose each other for ever.
+connections, on which it sends a byte now and then, and each child accepts some on which it says
+nothing (its lifeline); both addresses stand in the znode, with the session under which the znode
+lives. Those behind hold such connections. One that ends, and cannot be made anew, means that its
+process is gone; a supervisor that falls silent is frozen, or its machine is gone. A wrong guess
+costs a failover and nothing else: the log is protected by its epoch. Where no connection was ever
+possible nobody guesses: two that cannot reach each other would else depose each other for ever.
 """
 
 import contextlib
 import socket
 import threading
 from collections.abc import Callable
+from enum import Enum, auto
+from urllib.parse import urlsplit
 
-import structlog
-from kazoo.handlers.threading import KazooTimeoutError
-
-from espha.ha import zookeeper
 from espha.ha.failure_detector import FailureDetector
-from espha.protocol.member import MemberInfo
 
 _CONNECT_S = 0.25
 _ATTEMPTS = 2
 _AGAIN_S = 1.0
 _BEAT_S = 0.1
-_CLOSE_S = 2.0
-_LOG = structlog.get_logger()
+_HELD_AT_MOST = 64
+_ZOOKEEPER_PORT = 2181
+_ANY = "0.0.0.0"  # noqa: S104 - compared with, not listened on
 
 
 class HeartbeatServer:
     """Accepts connections and sends a byte on each now and then; they end with this process."""
 
-    def __init__(self, host: str) -> None:
-        """Listen on a free port of `host`; 0.0.0.0 is announced as this machine's own address."""
-        self._server = socket.create_server((host, 0))
-        own = socket.gethostbyname(socket.gethostname()) if host == "0.0.0.0" else host  # noqa: S104
-        self.address = f"{own}:{self._server.getsockname()[1]}"
+    def __init__(self, host: str, port: int = 0, towards: str = "") -> None:
+        """Listen.
+
+        Args:
+            host: on which address; 0.0.0.0 is announced as the one that leads `towards` somebody.
+            port: on which port; 0: a free one.
+            towards: servers, "host:port,…", that this machine reaches as others reach this one.
+
+        Raises:
+            OSError: the port is in use.
+        """
+        self._server = socket.create_server((host, port))
+        self.host = own_address(towards) if host == _ANY else host
+        self.address = f"{self.host}:{self._server.getsockname()[1]}"
         self._lock = threading.Lock()
         self._held: list[socket.socket] = []
         self._closed = threading.Event()
         threading.Thread(target=self._accept, name="heartbeat-server", daemon=True).start()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+
+    @property
+    def watched(self) -> int:
+        """How many connections others hold to this one."""
+        return len(self._held)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
@@ -49,6 +62,9 @@ class HeartbeatServer:
                 connection.setblocking(False)
                 with self._lock:
                     self._held.append(connection)
+                    # Whoever floods this costs the oldest its connection; it makes a new one.
+                    if len(self._held) > _HELD_AT_MOST:
+                        self._held.pop(0).close()
 
     def _beat(self) -> None:
         while not self._closed.wait(_BEAT_S):
@@ -64,25 +80,42 @@ class HeartbeatServer:
         with self._lock:
             for connection in self._held:
                 connection.close()
+            self._held = []
 
 
-class HeartbeatMonitor:
-    """Holds a connection to a heartbeat server; calls `on_end` once when that one is gone.
+class End(Enum):
+    """What is known of somebody who is not heard any more."""
+
+    ENDED = auto()
+    """Its process is gone: the connection has ended, and no new one can be made."""
+    SILENT = auto()
+    """Its connection stands, and nothing comes."""
+
+
+class Monitor:
+    """Holds a connection to a heartbeat server or a lifeline; calls `on_end` once at its end.
 
     `on_end` is called from a thread of its own. A server that cannot be reached from the first is
-    looked for again and again; it is only gone when its machine says that nobody listens there.
+    looked for again and again, and never said to be gone.
     """
 
     def __init__(
-        self, address: str, on_end: Callable[[], None], failure_timeout_ms: int = 500
+        self, address: str, on_end: Callable[[End], None], failure_timeout_ms: int | None = None
     ) -> None:
-        """Watch the server at `address`; one that says nothing for `failure_timeout_ms` is gone."""
+        """Watch the server at `address`.
+
+        Args:
+            address: host and port.
+            on_end: called with what has come of it.
+            failure_timeout_ms: how long it may say nothing, ms; None: for ever.
+        """
         self._address, self._on_end = address, on_end
-        self._detector = FailureDetector(failure_timeout_ms / 1000, _BEAT_S)
+        self._detector = (
+            FailureDetector(failure_timeout_ms / 1000, _BEAT_S) if failure_timeout_ms else None
+        )
         self._stopped = threading.Event()
         self._connection: socket.socket | None = None
-        self._refused = False
-        threading.Thread(target=self._run, name="heartbeat-monitor", daemon=True).start()
+        threading.Thread(target=self._run, name="monitor", daemon=True).start()
 
     def stop(self) -> None:
         """Look no longer; `on_end` is not called any more."""
@@ -92,13 +125,18 @@ class HeartbeatMonitor:
                 self._connection.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
-        while not self._connect() and not self._refused:
+        while not self._connect():
             if self._stopped.wait(_AGAIN_S):
                 return
-        while not self._hears_nothing() and not self._stopped.is_set() and self._connect():
-            pass
+        how = End.ENDED
+        while not self._stopped.is_set():
+            if self._hears_nothing():
+                how = End.SILENT
+                break
+            if not self._stopped.is_set() and not self._connect():
+                break
         if not self._stopped.is_set():
-            self._on_end()
+            self._on_end(how)
 
     def _connect(self) -> bool:
         """Connect, and say whether that was possible; a second attempt forgives a lost packet."""
@@ -106,47 +144,52 @@ class HeartbeatMonitor:
         for _ in range(_ATTEMPTS):
             try:
                 self._connection = socket.create_connection((host, int(port)), _CONNECT_S)
-                return True
-            except OSError as error:
-                self._refused = isinstance(error, ConnectionRefusedError)
+            except ConnectionRefusedError:  # nothing was lost: nobody listens there
+                return False
+            except OSError:
+                continue
+            return True
         return False
 
     def _hears_nothing(self) -> bool:
         """Listen until the connection ends (False), or until it has been silent (True)."""
-        if not self._connection:
+        connection, detector = self._connection, self._detector
+        if connection is None or self._stopped.is_set():
             return False
-        self._detector.heartbeat()
-        with self._connection as connection, contextlib.suppress(OSError):
+        with connection, contextlib.suppress(OSError):
+            if detector is None:
+                connection.settimeout(None)
+                while connection.recv(64):
+                    pass
+                return False
+            detector.heartbeat()
             connection.settimeout(_BEAT_S)
-            while not self._detector.suspected:
+            while not detector.suspected:
                 try:
                     if not connection.recv(64):
                         return False
-                    self._detector.heartbeat()
+                    detector.heartbeat()
                 except TimeoutError:
-                    self._detector.tick()
+                    detector.tick()
             return True
         return False
 
 
-def close_session(servers: str, dead: MemberInfo, session_s: float) -> None:
-    """Close a session of somebody else, by which its znode goes away.
+def own_address(towards: str) -> str:
+    """Return the address of this machine with which it speaks to the first of `towards` it knows.
 
-    Args:
-        servers: ZooKeeper's addresses.
-        dead: whose session it is.
-        session_s: its time-out.
+    The name of the machine is no help: on many it stands for an address of the loopback.
     """
-    identity = (dead.session, bytes.fromhex(dead.password))
-    client = zookeeper.client(servers, session_s, client_id=identity)
-    try:
-        client.start(_CLOSE_S)
-        _LOG.info("closed the session of a dead predecessor", predecessor=dead.name)
-    except KazooTimeoutError:
-        _LOG.info("a dead predecessor's session has to time out", predecessor=dead.name)
-    finally:
-        client.stop()
-        client.close()
+    for server in filter(None, map(str.strip, towards.split(","))):
+        place = urlsplit(f"//{server}")
+        with contextlib.suppress(OSError):
+            kind, _, _, _, address = socket.getaddrinfo(
+                place.hostname, place.port or _ZOOKEEPER_PORT, type=socket.SOCK_DGRAM
+            )[0]
+            with socket.socket(kind, socket.SOCK_DGRAM) as unsent:  # connecting sends nothing
+                unsent.connect(address)
+                return str(unsent.getsockname()[0])
+    return socket.gethostbyname(socket.gethostname())
 
 
 def _sent(connection: socket.socket) -> bool:

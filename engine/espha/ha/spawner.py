@@ -33,8 +33,11 @@ _Said = TypeVar("_Said", Forked, Ended)
 class Process(Protocol):
     """A child that was started."""
 
-    def wait(self) -> int:
-        """Wait for its end; return its exit code, negative for a signal."""
+    def wait(self) -> None:
+        """Wait for its end."""
+
+    def code(self) -> int:
+        """Return its exit code, negative for a signal; it has ended, and takes some time."""
 
     def kill(self) -> None:
         """End it, and what it has started, at once."""
@@ -149,7 +152,10 @@ class _Group:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def wait(self) -> int:
+    def wait(self) -> None:
+        self._process.wait()
+
+    def code(self) -> int:
         return self._process.wait()
 
     def kill(self) -> None:
@@ -169,7 +175,7 @@ class _Forked:
         self._pid: int | None = None
         self._ended = False
 
-    def wait(self) -> int:
+    def wait(self) -> None:
         """See `Process`; a fork server that does not answer in time is killed: it has ended."""
         try:
             self._pid = self._hear(Forked, self._limit).pid
@@ -179,10 +185,15 @@ class _Forked:
             pass
         if self._pid is None:
             self._fork_server.end()
-            return _KILLED
+            return
         with contextlib.suppress(ProcessLookupError):  # it has ended, and was collected
             _wait_for_end(self._pid)
         self._ended = True
+
+    def code(self) -> int:
+        """See `Process`."""
+        if self._pid is None:
+            return _KILLED
         try:
             return self._hear(Ended, _CODE_S).code
         except OSError:  # the fork server has ended with it, or is frozen

@@ -76,6 +76,7 @@ class Supervisor:
         self._election = election
         self._stop = threading.Event()
         self._child_ended = threading.Event()
+        self._code_known = threading.Event()
         self._code = 0
         self._restarts = 0
         self._status: ChildStatus | None = None
@@ -85,6 +86,7 @@ class Supervisor:
         self._divergence: DivergenceFacts | None = None
         self._kills: dict[KillReason, int] = {}
         self._member: Membership | None = None
+        self._heartbeats: HeartbeatServer | None = None
         self._child: Child | None = None
         self._hand_over: HandOver | None = None
         self._in_sync_since: float | None = None
@@ -148,6 +150,7 @@ class Supervisor:
             kills=self._kills,
             znode=member.znode if member else None,
             zookeeper=member.state if member else None,
+            watched=self._heartbeats.watched if self._heartbeats else None,
             kafka_reachable=self._kafka.reachable if self._kafka else None,
             kafka_silent_ms=self._kafka.silent_ms if self._kafka else (),
             step=told.activity.step if alive and told and told.activity else None,
@@ -170,7 +173,11 @@ class Supervisor:
         self._in_sync_since = None
         self._child_ended.clear()
         self._blameless = False
-        heartbeats = HeartbeatServer(self._settings.http_host) if self._election else None
+        self._code_known.clear()
+        told = self._settings
+        if self._election:
+            self._heartbeats = HeartbeatServer(told.http_host, told.heartbeat_port, told.zookeeper)
+        heartbeats = self._heartbeats
         if heartbeats:
             self._member = Membership(
                 self._settings.zookeeper,
@@ -180,12 +187,18 @@ class Supervisor:
                 self._elected,
                 address=heartbeats.address,
                 failure_timeout_ms=self._settings.failure_timeout_ms,
+                token=self._settings.token,
+                succeeds=self._succeeds,
+                ready=lambda: self._status is not None and self._status.in_sync,
+                on_doubt=self._doubt,
             )
         try:
-            self._child = Child(self._spawner, self._heard, self._exited)
+            self._child = Child(self._spawner, self._heard, self._child_ended.set, self._exited)
             if self._member:
                 self._deaths.follow(self._member.client, self._child)
-                self._hand_over = HandOver(self._settings.name, self._member, self._child)
+                self._hand_over = HandOver(
+                    self._settings.name, self._member, self._child, self._settings.peers
+                )
             self._watch_over(self._child)
         finally:
             if heartbeats:
@@ -196,6 +209,7 @@ class Supervisor:
                 self._deaths.count()
             if self._member:
                 self._member.close()
+        self._code_known.wait()
 
     def _new_detector(self) -> FailureDetector:
         return FailureDetector(self._settings.failure_timeout_ms / 1000, _TICK_S)
@@ -279,6 +293,7 @@ class Supervisor:
         if status.in_sync and not (self._status and self._status.in_sync):
             self._detector = self._new_detector()  # its start is no measure
             self._in_sync_since = time.monotonic()
+        fell_behind = self._status is not None and self._status.in_sync and not status.in_sync
         self._status = status
         self._detector.heartbeat()
         self._judge.heard(status.activity)
@@ -290,9 +305,11 @@ class Supervisor:
         if status.divergence:  # stays visible until the next life has read it from its volume
             self._divergence = status.divergence
         if self._member and status.in_sync:
-            self._member.join()
+            self._member.join(self._lifeline(status))
+        if self._member and fell_behind and not status.state.terminal and not self._member.leads:
+            self._member.requeue()  # others are further
         if self._hand_over:
-            self._hand_over.heard(status.state)
+            self._hand_over.heard(status)
 
     def _switch_over(self, to: str | None) -> SwitchoverAnswer:
         if self._hand_over is None:
@@ -307,13 +324,32 @@ class Supervisor:
         child.ask_snapshot()
         return True
 
+    def _lifeline(self, status: ChildStatus) -> str:
+        """Return where others can hold on to the child; empty: nowhere."""
+        if self._heartbeats is None or not status.lifeline:
+            return ""
+        return f"{self._heartbeats.host}:{status.lifeline}"
+
+    def _succeeds(self, dead: list[str]) -> bool:
+        """Say whether these dead ones leave their place to this engine, as far as its log says."""
+        told = self._status
+        if told is None or told.state is not EngineState.STANDBY or not told.in_sync:
+            return False
+        # An adapter has no epoch in a log that would protect it: it waits for ZooKeeper.
+        progress = told.progress
+        return isinstance(progress, EngineProgress) and progress.active in ("", *dead)
+
     def _elected(self) -> None:
         if self._child:
             self._child.make_active()
 
+    def _doubt(self) -> None:
+        if self._child:
+            self._child.ask_proof()
+
     def _exited(self, code: int) -> None:
         self._code = code
-        self._child_ended.set()
+        self._code_known.set()
         _LOG.warning("child ended", code=code, restarts=self._restarts)
 
     def _end(self) -> None:

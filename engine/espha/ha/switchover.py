@@ -1,36 +1,68 @@
 """A planned switchover: the active engine hands over, with nothing open and no restart.
 
-1. The supervisor is asked (`POST /switchover`). It looks whether somebody else stands for election,
-   notes in ZooKeeper whom it is to be, if that matters, and tells its child to be a standby.
-2. The child finishes its batch and reports `standby`; its state stays.
-3. Now the supervisor goes to the end of the queue. The next one is elected and finds nothing to
-   abort.
+1. The supervisor is asked (`POST /switchover`). It looks who stands for election, notes in
+   ZooKeeper who the heir is, and tells its child.
+2. The child commits one more batch, whose order record names the heir, and reports `standby`; its
+   state stays. The heir reads that, and leads: ZooKeeper is not needed for it.
+3. When the order log shows the heir's first commit, the supervisor goes to the end of the queue,
+   where those between give way to the heir.
+
+An heir that does not commit in time is forgotten: the old one goes on. Should the heir come late
+nevertheless, only one of the two can commit; the other one stands behind it then.
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+import structlog
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
 from espha.ha.child import Child
 from espha.ha.election import Membership
-from espha.protocol.http import NoAnswerError, ask_status, ask_switchover
+from espha.protocol.http import (
+    TIMEOUT_S,
+    NoAnswerError,
+    addresses,
+    ask_status,
+    ask_switchover,
+)
 from espha.protocol.states import EngineState, SwitchoverReason
-from espha.protocol.status import EngineProgress, ReplicaStatus
+from espha.protocol.status import ChildStatus, EngineProgress, ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
 
 _LOOK_S = 0.05
+_HEIR_S = 0.3
+"""For so long the old one waits for its heir's first commit."""
+_PEER_S = 0.2
+_LOG = structlog.get_logger()
 
 
 class HandOver:
     """The supervisor's part, for one life of its child."""
 
-    def __init__(self, name: str, member: Membership, child: Child) -> None:
-        self._name, self._member, self._child = name, member, child
+    def __init__(
+        self, name: str, member: Membership, child: Child, peers: str = "", wait_s: float = _HEIR_S
+    ) -> None:
+        """Hand over for the supervisor of `name`.
+
+        Args:
+            name: the replica.
+            member: its stay in the election.
+            child: its child.
+            peers: supervisors of all replicas, "host:port,…"; asked when a heir is late.
+            wait_s: how long to wait for the heir's first commit, s.
+        """
+        self._name, self._member, self._child, self._peers = name, member, child, peers
+        self._wait_s = wait_s
         self._lock = threading.Lock()
         self._begun = False
+        self._let_go = False
+        self._epoch = 0
+        self._taken_over = threading.Event()
 
     def ask(self, status: ReplicaStatus, to: str | None) -> SwitchoverAnswer:
         """Begin to hand over to `to` (None: to the next in line), or say why not."""
@@ -42,32 +74,58 @@ class HandOver:
         if to == self._name:
             return _answer(SwitchoverReason.ALREADY_ACTIVE, f"{to} is active already", active)
         with self._lock:
-            return self._begin(to, active)
+            return self._begin(to, active, status.epoch)
 
-    def heard(self, state: EngineState) -> None:
-        """Go to the end of the queue once the child has let go."""
-        if self._begun and state is EngineState.STANDBY:
-            self._begun = False
+    def heard(self, status: ChildStatus) -> None:
+        """Leave the place once the child has let go and the heir leads."""
+        if not self._begun:
+            return
+        progress = status.progress
+        if isinstance(progress, EngineProgress) and progress.epoch > self._epoch:
+            self._taken_over.set()
+        if status.state is EngineState.STANDBY and not self._let_go:
+            self._let_go = True
+            threading.Thread(target=self._wait_for_heir, name="hand-over", daemon=True).start()
+
+    def _wait_for_heir(self) -> None:
+        if self._taken_over.wait(self._wait_s) or self._others_lead():
             self._member.requeue()
+        else:
+            _LOG.warning("the heir has not taken over; the old one goes on")
+            self._child.make_active()
+            with contextlib.suppress(KazooException, KazooTimeoutError):
+                self._member.call_for(None)
+        self._begun = False
 
-    def _begin(self, to: str | None, active: str | None) -> SwitchoverAnswer:
+    def _others_lead(self) -> bool:
+        """Ask the others whether the heir leads, which this one may not have read yet."""
+        listed = addresses(self._peers)
+        if not listed:
+            return False
+        with ThreadPoolExecutor(len(listed)) as pool:
+            told = pool.map(lambda address: _status(address, _PEER_S), listed)
+            return any(status is not None and status.epoch > self._epoch for status in told)
+
+    def _begin(self, to: str | None, active: str | None, epoch: int) -> SwitchoverAnswer:
         if self._begun:
             said = f"{self._name} is handing over already"
             return _answer(SwitchoverReason.UNDER_WAY, said, active)
         try:
-            refusal = self._call(to, active)
+            called = self._call(to, active)
         except (KazooException, KazooTimeoutError) as error:
             said = f"ZooKeeper does not answer: {error!r}"
             return _answer(SwitchoverReason.ZOOKEEPER, said, active)
-        if refusal:
-            return refusal
+        if isinstance(called, SwitchoverAnswer):
+            return called
+        self._let_go, self._epoch = False, epoch
+        self._taken_over.clear()
         self._begun = True
-        self._child.make_standby()
+        self._child.make_standby(heir=called)
         said = f"{self._name} hands over to {to or 'the next in line'}"
         return _answer(SwitchoverReason.BEGUN, said, active)
 
-    def _call(self, to: str | None, active: str | None) -> SwitchoverAnswer | None:
-        """Have ZooKeeper note who is to be next; return why that is not possible."""
+    def _call(self, to: str | None, active: str | None) -> SwitchoverAnswer | str:
+        """Have ZooKeeper note who is to be next; return the heir, or why that is not possible."""
         others = [name for name in self._member.queue() if name != self._name]
         if not others:
             said = "no other engine stands for election"
@@ -76,7 +134,7 @@ class HandOver:
             said = f"{to} does not stand for election; there are: {', '.join(others)}"
             return _answer(SwitchoverReason.NOT_A_CANDIDATE, said, active)
         self._member.call_for(to)
-        return None
+        return to or others[0]
 
 
 def _answer(reason: SwitchoverReason, message: str, active: str | None = None) -> SwitchoverAnswer:
@@ -132,10 +190,10 @@ def _wait(addresses: Sequence[str], epoch: int, wait_s: float) -> EngineProgress
     return None
 
 
-def _status(address: str) -> ReplicaStatus | None:
-    """Return what a supervisor says of its engine; nothing when it does not answer."""
+def _status(address: str, limit_s: float = TIMEOUT_S) -> ReplicaStatus | None:
+    """Return what a supervisor says of its engine; nothing when it does not answer in time."""
     try:
-        return ask_status(address)
+        return ask_status(address, limit_s)
     except NoAnswerError:
         return None
 

@@ -1,9 +1,19 @@
 """A client of ZooKeeper that finds a server that lives before its session is over."""
 
+import hashlib
+import hmac
 from typing import Any
 
+import structlog
 from kazoo.client import KazooClient
-from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.security import ACL, OPEN_ACL_UNSAFE, make_digest_acl
+
+from espha.protocol.member import MemberInfo
+
+_USER = "espha"
+_CLOSE_S = 2.0
+_LOG = structlog.get_logger()
 
 
 def client(servers: str, session_s: float, **options: Any) -> KazooClient:
@@ -18,6 +28,51 @@ def client(servers: str, session_s: float, **options: Any) -> KazooClient:
     # one that it finds, it may come by each of the others twice.
     handler = _Brisk(session_s / (2 * len(servers.split(","))))
     return KazooClient(hosts=servers, timeout=session_s, handler=handler, **options)
+
+
+class Secret:
+    """What replicas of a deployment show to ZooKeeper, so that others cannot read their znodes."""
+
+    def __init__(self, token: str) -> None:
+        """Derive it from the deployment's token; without one, znodes are open as ever."""
+        # ZooKeeper gets to see it in plain text, so it must not be the token itself.
+        self._password = (
+            hmac.new(token.encode(), b"zookeeper", hashlib.sha256).hexdigest() if token else ""
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of a client that knows it."""
+        if not self._password:
+            return {}
+        return {"auth_data": [("digest", f"{_USER}:{self._password}")]}
+
+    @property
+    def acl(self) -> list[ACL]:
+        """Who may read and change a znode."""
+        if not self._password:
+            return list(OPEN_ACL_UNSAFE)
+        return [make_digest_acl(_USER, self._password, all=True)]
+
+
+def close_session(servers: str, dead: MemberInfo, session_s: float) -> None:
+    """Close a session of somebody else, by which its znode goes away.
+
+    Args:
+        servers: ZooKeeper's addresses.
+        dead: whose session it is.
+        session_s: its time-out.
+    """
+    identity = (dead.session, bytes.fromhex(dead.password))
+    closing = client(servers, session_s, client_id=identity)
+    try:
+        closing.start(_CLOSE_S)
+        _LOG.info("closed the session of a dead predecessor", predecessor=dead.name)
+    except KazooTimeoutError:
+        _LOG.info("a dead predecessor's session has to time out", predecessor=dead.name)
+    finally:
+        closing.stop()
+        closing.close()
 
 
 class _Brisk(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types

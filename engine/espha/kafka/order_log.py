@@ -1,8 +1,9 @@
 """The order log `<prefix>.M`: what the active engine decided, batch by batch."""
 
+import contextlib
 from collections.abc import Iterator
 
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from pydantic import BaseModel, Field, ValidationError
 
 from espha.kafka.reader import (
@@ -17,7 +18,10 @@ from espha.kafka.reader import (
 from espha.protocol.order import FORMAT, OrderRecord
 
 _LOOK_MS = 30
-"""A take-over waits as long until the client says that it is past what a dead engine left open."""
+"""For so long a broker waits for a new record before it says that there is none."""
+_QUICK_MS = 1
+"""The same in a take-over, which waits for that word behind what a dead engine left open."""
+_WARM_S = 0.5
 
 _STEP_S = 0.5
 
@@ -26,13 +30,15 @@ class OrderLog:
     """Follows the order log from an offset on, in order, without a gap."""
 
     def __init__(self, bootstrap: str, topic: str, start: int = 0) -> None:
-        self.topic, self._bootstrap = topic, bootstrap
+        self.topic = topic
         self._offsets = Offsets(bootstrap)
         first = self._offsets.first(topic)
         self.cut = range(start, first)
         """Offsets that were asked for and that retention has removed."""
         self._reached = max(start, first)
-        self._consumer = reader(bootstrap, {topic: self._reached}, _LOOK_MS)
+        self._usual = reader(bootstrap, {topic: self._reached}, _LOOK_MS)
+        self._quick = reader(bootstrap, {}, _QUICK_MS)
+        self._consumer = self._usual
 
     @property
     def reached(self) -> int:
@@ -98,14 +104,31 @@ class OrderLog:
             standstill.look(self._reached)
             yield self.poll(_STEP_S, limit)
 
+    def hurry(self) -> None:
+        """Have the broker say at once from now on when there is nothing more; costs it time."""
+        self._usual.unassign()
+        self._consumer = self._quick
+        self._assign(self._reached)
+
+    def keep_warm(self) -> None:
+        """Keep what `hurry` needs from growing cold: it shall cost no connection then."""
+        with contextlib.suppress(KafkaException):
+            self._quick.assign([TopicPartition(self.topic, PARTITION, self._reached)])
+            self._quick.poll(_WARM_S)
+            self._quick.unassign()
+
     def reopen(self, start: int) -> None:
         """Follow again, from offset `start` on."""
         self._reached = start
-        self._consumer = reader(self._bootstrap, {self.topic: start}, _LOOK_MS)
+        self._consumer = self._usual
+        self._assign(start)
 
     def close(self) -> None:
-        """Stop following."""
-        self._consumer.close()
+        """Stop following; `reopen` costs little then."""
+        self._consumer.unassign()
+
+    def _assign(self, start: int) -> None:
+        self._consumer.assign([TopicPartition(self.topic, PARTITION, start)])
 
     def _decode(self, offset: int, value: bytes) -> OrderRecord:
         try:

@@ -5,10 +5,12 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 from espha.protocol.activity import Doing
 from espha.protocol.control import STATUS_FD_VARIABLE, Instruction
 from espha.protocol.deaths import Deaths
+from espha.protocol.lifeline import Lifeline
 from espha.protocol.states import EndReason, EngineState, ExitCode, Role
 from espha.protocol.status import ChildStatus, DivergenceFacts, Progress
 
@@ -29,8 +31,16 @@ class Control:
     Without a status descriptor (a child started by hand) it reports nothing and is active at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lifeline: tuple[str, int] | None = None) -> None:
+        """Begin as a standby, where there is a supervisor; accept connections at `lifeline`."""
         self._active = threading.Event()
+        self.heir = ""
+        """With the role `standby`: whom the order log is to name as the one that goes on."""
+        self.proof_wanted = threading.Event()
+        """Set when it is in doubt whether this one still leads; whoever commits clears it."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called after each instruction, from another thread: the main loop need not look for it.
+        """
         self.snapshot_wanted = threading.Event()
         """Set when somebody asks for a snapshot; who makes it clears it."""
         self.snapshots = False
@@ -45,6 +55,7 @@ class Control:
         self._woke_at = 0.0
         self._lock = threading.Lock()
         self._status: ChildStatus | None = None
+        self._lifeline: Lifeline | None = None
         fd = os.environ.get(STATUS_FD_VARIABLE)
         self._fd = int(fd) if fd else None
         if self._fd is None:
@@ -53,6 +64,7 @@ class Control:
             return
         os.set_blocking(self._fd, False)
         die_with_parent()
+        self._lifeline = Lifeline(*lifeline) if lifeline else None
         threading.Thread(target=self._read_instructions, name="control", daemon=True).start()
         threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True).start()
 
@@ -75,6 +87,11 @@ class Control:
         """Wait up to `timeout` seconds to be elected; tell whether that is so."""
         return self._active.wait(timeout)
 
+    def lead(self) -> None:
+        """Be active from now on: the order log says so, before the supervisor does."""
+        self._elected_at = time.monotonic()
+        self._active.set()
+
     def report(
         self,
         state: EngineState,
@@ -87,6 +104,7 @@ class Control:
         """Tell the supervisor the status now, and ten times a second."""
         self._status = ChildStatus(
             state=state,
+            lifeline=self._lifeline.port if self._lifeline else 0,
             in_sync=in_sync,
             message=message,
             reason=reason,
@@ -132,6 +150,7 @@ class Control:
                 self._elected_at = time.monotonic()
                 self._active.set()
             if told.role is Role.STANDBY:
+                self.heir = told.heir
                 self._active.clear()
             if told.deaths:
                 self.deaths = told.deaths
@@ -139,6 +158,9 @@ class Control:
                 self.snapshots = told.snapshots
             if told.snapshot:
                 self.snapshot_wanted.set()
+            if told.prove:
+                self.proof_wanted.set()
+            self.wake()
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end
         # is safe at any moment, since only whole transactions count.
         os._exit(ExitCode.ORPHANED)

@@ -28,6 +28,10 @@ class Instruction(Message):
     """What is known of engines that have died in the middle of a batch."""
     snapshots: bool | None = None
     """Be the one that writes them from time to time, or no more."""
+    heir: str = ""
+    """With the role `standby`: the engine that goes on, which the order log is to name."""
+    prove: bool = False
+    """Commit something at once, by which one that was deposed learns it."""
 
 
 class Forked(Message):

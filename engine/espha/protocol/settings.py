@@ -56,6 +56,19 @@ class Settings(BaseModel):
     http_port: int = Field(
         8080, ge=0, le=65_535, description="Port on which the supervisor listens; 0: a free one."
     )
+    heartbeat_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="Port on which other replicas hear that the supervisor lives; 0: a free one.",
+    )
+    lifeline_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="Port to which other replicas hold connections that end with the engine's "
+        "process; 0: a free one.",
+    )
     spark_master: str = Field(
         "local[1]",
         description="Spark master: `local`, `local[<threads>]` or `local[*]`; the engine and its "

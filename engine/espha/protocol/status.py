@@ -197,6 +197,8 @@ class ChildStatus(Message):
     unordered_ms: int | None = None
     """Of a standby that has read both topics: how long input has waited for an order record."""
     held: HeldTopic | None = None
+    lifeline: int = 0
+    """Port on which the child accepts connections that end with it; 0: none."""
     in_sync: bool = False
     message: str = ""
     reason: EndReason | None = None
@@ -230,6 +232,11 @@ class ReplicaStatus(Message):
     znode: Annotated[str | None, LABEL] = Field(None, description="Its place in the election.")
     zookeeper: Annotated[str | None, LABEL] = Field(
         None, description="The connection: `CONNECTED`, `SUSPENDED` or `LOST`."
+    )
+    watched: Annotated[int | None, GAUGE] = Field(
+        None,
+        description="Connections of other replicas to this supervisor; with none, its death is "
+        "noticed only when its ZooKeeper session times out.",
     )
     kafka_reachable: Annotated[bool | None, GAUGE] = Field(
         None, description="Whether a Kafka broker has answered this pod lately."

@@ -98,6 +98,9 @@ class Log:
         records, self.records, self.reached = self.records, [], end
         yield records
 
+    def keep_warm(self) -> None:
+        """Nothing grows cold here."""
+
     def poll(self, timeout: float, limit: int) -> list[OrderRecord]:
         """Return nothing, then end the test."""
         if self.polled:

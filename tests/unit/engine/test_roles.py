@@ -1,5 +1,6 @@
 """An engine that is told to take over, to step down, and to take over again, on plain lists."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -41,6 +42,8 @@ class Stage:
         """Play one step of the scene whenever the engine waits: for input, or for the log."""
         self.scene = list(scene)
         self.role, self.held = Role.STANDBY, 0
+        self.heir, self.proof_wanted = "", threading.Event()
+        self.wake: Callable[[], None] = lambda: None
         self.log: list[OrderRecord] = []
         self.passed, self.rows = 0, 0
         self.said: list[str] = []
@@ -120,6 +123,12 @@ class Stage:
         found, self.passed = self.log[self.passed :], len(self.log)
         return found
 
+    def hurry(self) -> None:
+        """Everything is quick here."""
+
+    def keep_warm(self) -> None:
+        """Nothing grows cold here."""
+
     def reopen(self, start: int) -> None:
         """Follow again."""
         self.said.append("follow")
@@ -131,6 +140,10 @@ class Stage:
         """Follow no longer."""
 
     # The supervisor and the scheduler
+    def lead(self) -> None:
+        """Be active, as the order log says."""
+        self.role = Role.ACTIVE
+
     def report(self, state: EngineState, in_sync: bool, progress: EngineProgress) -> None:
         """Hear it."""
         word = f"{state} {progress.sequence}/{progress.epoch} {progress.active}"
@@ -200,6 +213,11 @@ def input_comes(stage: Stage) -> None:
 
 def play(*scene: Callable[[Stage], None], end: type[Exception] = Over) -> Stage:
     stage = Stage(*scene)
+    run(stage, end)
+    return stage
+
+
+def run(stage: Stage, end: type[Exception] = Over) -> None:
     mock = cast("Any", stage)
     engine = Engine(
         name="engine-0",
@@ -216,7 +234,6 @@ def play(*scene: Callable[[Stage], None], end: type[Exception] = Over) -> Stage:
     )
     with pytest.raises(end):
         engine.run()
-    return stage
 
 
 def test_a_batch_is_finished_before_the_engine_steps_down() -> None:
@@ -274,3 +291,106 @@ def test_an_engine_that_wakes_up_too_late_shuts_nobody_out() -> None:
     stage = play(elect_and_freeze, end=Fenced)
     assert not stage.publisher.fenced
     assert stage.said[-1] == "standby 0/0 "
+
+
+def hand_over(stage: Stage) -> None:
+    stage.heir = "engine-1"
+    step_down(stage)
+
+
+def name_heir(heir: str) -> Callable[[Stage], None]:
+    """Let the other one hand over."""
+
+    def step(stage: Stage) -> None:
+        stage.other()
+        stage.log[-1] = stage.log[-1].model_copy(update={"heir": heir})
+
+    return step
+
+
+def test_the_last_record_of_one_that_hands_over_names_the_heir() -> None:
+    stage = play(elect, input_comes, hand_over)
+    assert [record.heir for record in stage.log] == ["", "", "", "engine-1"]
+    assert stage.said[-3:] == ["standby 4/1 engine-0", "follow", "renew"]
+
+
+def test_an_heir_leads_when_it_reads_that_it_is_one() -> None:
+    """Nobody else tells it."""
+    stage = play(elect, step_down, name_heir("engine-0"), input_comes)
+    assert [(one.epoch, one.engine) for one in stage.log][-3:] == [
+        (2, "engine-1"),
+        (3, "engine-0"),
+        (3, "engine-0"),
+    ]
+
+
+def test_another_ones_heir_stays_a_standby() -> None:
+    stage = play(elect, step_down, name_heir("engine-2"), input_comes)
+    assert stage.log[-1].engine == "engine-1"
+    assert stage.role is Role.STANDBY
+
+
+def test_an_heir_that_comes_too_late_leaves_it() -> None:
+    """Somebody has committed behind the record that names it, and this one has not read it yet."""
+
+    def late(stage: Stage) -> None:
+        name_heir("engine-0")(stage)
+        end = stage.end() + 2
+        stage.end = lambda limit_s=0: end  # type: ignore[method-assign, misc]
+
+    stage = play(elect, step_down, late, input_comes)
+    assert stage.log[-1].engine == "engine-1"
+    assert stage.role is Role.STANDBY
+
+
+def test_one_that_may_be_deposed_commits_without_input() -> None:
+    """It asks the log, by a batch; else it would stay active until input comes."""
+
+    def doubt(stage: Stage) -> None:
+        stage.proof_wanted.set()
+
+    stage = Stage(elect, doubt)
+    taken = stage.take
+
+    def once(limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
+        found = taken(limit, timeout)
+        return found if stage.scene else ([], [])
+
+    stage.take = once  # type: ignore[method-assign]
+    run(stage)
+    assert stage.log[-1].inputs == ()
+    assert not stage.proof_wanted.is_set()
+
+
+def test_an_idle_engine_asks_the_log_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("espha.engine.leader._PROOF_S", -1.0)
+    stage = Stage(elect)
+    looks = 0
+
+    def nothing(limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
+        nonlocal looks
+        looks += 1
+        if looks > 3:
+            raise Over
+        return [], []
+
+    stage.take = nothing  # type: ignore[method-assign]
+    run(stage)
+    assert [record.inputs for record in stage.log] == [(), (), ()]
+
+
+def test_the_fence_does_not_wait_for_the_main_loop() -> None:
+    """It begins when the role comes, while the standby still waits for the log."""
+    fenced: list[bool] = []
+
+    def elected(stage: Stage) -> None:
+        stage.role = Role.ACTIVE
+        stage.wake()
+        for _ in range(1000):
+            if stage.writer.fenced:
+                break
+            threading.Event().wait(0.01)
+        fenced.append(stage.writer.fenced)
+
+    play(elected, input_comes)
+    assert fenced == [True]

@@ -1,13 +1,17 @@
-"""A follower's look at the supervisor before it."""
+"""A look at the processes of others: they end, fall silent, or never were there."""
 
 import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import pytest
 
-from espha.ha.heartbeat import HeartbeatMonitor, HeartbeatServer
+from espha.ha import heartbeat
+from espha.ha.heartbeat import End, HeartbeatServer, Monitor, own_address
+from espha.protocol.lifeline import Lifeline
 
 BEACON = """
 import sys
@@ -15,65 +19,85 @@ from espha.ha.heartbeat import HeartbeatServer
 print(HeartbeatServer("127.0.0.1").address, flush=True)
 sys.stdin.read()
 """
+LIFELINE = """
+import sys
+from espha.protocol.lifeline import Lifeline
+print(f"127.0.0.1:{Lifeline('127.0.0.1', 0).port}", flush=True)
+sys.stdin.read()
+"""
+
+Ends = SimpleQueue[End]
 
 
 @pytest.fixture
-def gone() -> threading.Event:
-    """Set when a monitor says that the other side is gone."""
-    return threading.Event()
+def ends() -> Ends:
+    """What monitors have said."""
+    return SimpleQueue()
 
 
-def test_a_killed_process_is_noticed(gone: threading.Event) -> None:
+def nothing(ends: Ends, seconds: float) -> bool:
+    """Tell whether nothing is said for a while."""
+    try:
+        ends.get(timeout=seconds)
+    except Empty:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(("program", "timeout_ms"), [(BEACON, 500), (LIFELINE, None)])
+def test_a_killed_process_is_noticed(ends: Ends, program: str, timeout_ms: int | None) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", BEACON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        HeartbeatMonitor(process.stdout.readline().strip(), gone.set)
-        assert not gone.wait(0.3)
+        Monitor(process.stdout.readline().strip(), ends.put, timeout_ms)
+        assert nothing(ends, 0.3)
         process.kill()
-        assert gone.wait(10)
+        assert ends.get(timeout=10) is End.ENDED
 
 
-def test_a_cut_connection_alone_is_no_death(gone: threading.Event) -> None:
+def test_a_cut_connection_alone_is_no_death(ends: Ends) -> None:
     """The monitor connects again, and sees the end when it comes."""
     server = HeartbeatServer("127.0.0.1")
-    HeartbeatMonitor(server.address, gone.set)
+    Monitor(server.address, ends.put, 500)
     first = held(server)
     first.shutdown(socket.SHUT_RDWR)
     assert held(server, other_than=first)
-    assert not gone.is_set()
+    assert ends.empty()
     server.close()
-    assert gone.wait(10)
+    assert ends.get(timeout=10) is End.ENDED
 
 
-def test_nobody_there_is_a_death(gone: threading.Event) -> None:
+def test_nobody_there_from_the_first_is_no_death(ends: Ends) -> None:
+    """Two that refuse each other's connections would else end each other's sessions for ever."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    HeartbeatMonitor(address, gone.set)
-    assert gone.wait(10)
+    monitor = Monitor(address, ends.put, 500)
+    assert nothing(ends, 1.5)
+    monitor.stop()
 
 
-def test_a_server_that_says_nothing_more_is_a_death(gone: threading.Event) -> None:
+def test_a_server_that_says_nothing_more_is_silent(ends: Ends) -> None:
     """A frozen process: its connection stays, but nothing comes."""
     with socket.create_server(("127.0.0.1", 0)) as frozen:
-        HeartbeatMonitor(f"127.0.0.1:{frozen.getsockname()[1]}", gone.set, failure_timeout_ms=300)
+        Monitor(f"127.0.0.1:{frozen.getsockname()[1]}", ends.put, failure_timeout_ms=300)
         connection, _ = frozen.accept()
         with connection:
             connection.send(b".")
-            assert gone.wait(10)
+            assert ends.get(timeout=10) is End.SILENT
 
 
-def test_a_server_that_is_heard_lives(gone: threading.Event) -> None:
+def test_a_server_that_is_heard_lives(ends: Ends) -> None:
     server = HeartbeatServer("127.0.0.1")
-    HeartbeatMonitor(server.address, gone.set, failure_timeout_ms=300)
+    Monitor(server.address, ends.put, failure_timeout_ms=300)
     held(server)
-    assert not gone.wait(1.0)
+    assert nothing(ends, 1.0)
     server.close()
-    assert gone.wait(10)
+    assert ends.get(timeout=10) is End.ENDED
 
 
 def test_whom_nobody_could_ever_reach_is_not_dead(
-    gone: threading.Event, monkeypatch: pytest.MonkeyPatch
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two that cannot reach each other would else end each other's sessions for ever."""
     tried = threading.Event()
@@ -83,19 +107,75 @@ def test_whom_nobody_could_ever_reach_is_not_dead(
         raise TimeoutError
 
     monkeypatch.setattr(socket, "create_connection", unreachable)
-    monitor = HeartbeatMonitor("192.0.2.1:1", gone.set)
+    monitor = Monitor("192.0.2.1:1", ends.put, 500)
     assert tried.wait(10)
-    assert not gone.wait(1.0)
+    assert nothing(ends, 1.0)
     monitor.stop()
 
 
-def test_a_stopped_watch_says_nothing(gone: threading.Event) -> None:
+def test_a_stopped_watch_says_nothing(ends: Ends) -> None:
     server = HeartbeatServer("127.0.0.1")
-    monitor = HeartbeatMonitor(server.address, gone.set)
+    monitor = Monitor(server.address, ends.put, 500)
     held(server)
     monitor.stop()
     server.close()
-    assert not gone.wait(0.5)
+    assert nothing(ends, 0.5)
+
+
+def test_who_opens_many_connections_pushes_nobody_out_for_good(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server holds a bounded number; a follower that was pushed out comes back."""
+    monkeypatch.setattr(heartbeat, "_HELD_AT_MOST", 4)
+    server = HeartbeatServer("127.0.0.1")
+    Monitor(server.address, ends.put, 500)
+    first = held(server)
+    host, port = server.address.split(":")
+    flood = [socket.create_connection((host, int(port))) for _ in range(10)]
+    assert held(server, other_than=first)
+    assert server.watched <= 4
+    assert nothing(ends, 0.3)
+    for connection in flood:
+        connection.close()
+    server.close()
+    assert ends.get(timeout=10) is End.ENDED
+
+
+def test_a_name_that_means_the_loopback_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On many machines their own name stands for 127.0.1.1: a follower would ask itself."""
+    monkeypatch.setattr(socket, "gethostbyname", lambda _: "127.0.1.1")
+    server = HeartbeatServer("0.0.0.0", towards="127.0.0.1:2181")  # noqa: S104
+    assert server.host == own_address("nobody.invalid:1,127.0.0.1:2181") == "127.0.0.1"
+    server.close()
+
+
+def test_a_port_can_be_fixed_and_used_again() -> None:
+    """Each life of a child has a server of its own, on the same port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for _ in range(2):
+        server = HeartbeatServer("127.0.0.1", port)
+        assert server.address == f"127.0.0.1:{port}"
+        with socket.create_connection(("127.0.0.1", port)) as follower:
+            assert follower.recv(1) == b"."
+            server.close()
+
+
+def test_a_lifeline_whose_port_is_taken_is_none() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert Lifeline("127.0.0.1", taken.getsockname()[1]).port == 0
+
+
+def test_a_lifeline_holds_no_more_connections_than_it_needs() -> None:
+    port = Lifeline("127.0.0.1", 0).port
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    flood = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    for connection in flood[:60]:
+        connection.settimeout(10)
+        assert connection.recv(1) == b""
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 100 + 40
+    for connection in flood:
+        connection.close()
 
 
 def held(server: HeartbeatServer, other_than: socket.socket | None = None) -> socket.socket:

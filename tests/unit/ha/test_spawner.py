@@ -59,11 +59,17 @@ def begin(spawner: Spawner, told: bytes = b"word") -> tuple[Process, int]:
     return process, answer
 
 
+def ended(process: Process) -> int:
+    """Wait for its end; return its exit code."""
+    process.wait()
+    return process.code()
+
+
 def test_each_life_has_its_own_descriptors_and_code(started: list[Spawner]) -> None:
     both = fork_server(started, "for code in 1, 2: say(code=life(code))\nrequest()")
     for code, told in ((1, b"one"), (2, b"two")):
         process, answer = begin(both, told)
-        assert process.wait() == code
+        assert ended(process) == code
         assert os.read(answer, 9) == told
         assert os.read(answer, 9) == b"", "nobody else holds it open"
 
@@ -73,9 +79,9 @@ def test_a_code_that_comes_too_late_is_not_that_of_the_next_life(started: list[S
         started, "code = life(1)\ntime.sleep(0.2)\nsay(code=code)\nsay(code=life(2))"
     )
     process, _ = begin(late)
-    assert process.wait() == -signal.SIGKILL, "it is not waited for"
+    assert ended(process) == -signal.SIGKILL, "it is not waited for"
     process, _ = begin(late)
-    assert process.wait() == 2
+    assert ended(process) == 2
 
 
 def test_a_fork_server_that_does_not_answer_is_killed(
@@ -85,7 +91,7 @@ def test_a_fork_server_that_does_not_answer_is_killed(
     dumb = fork_server(started, "time.sleep(1000)")
     process, _ = begin(dumb)
     pid = dumb.pid
-    assert process.wait() == -signal.SIGKILL
+    assert ended(process) == -signal.SIGKILL
     begin(dumb)
     assert dumb.pid != pid
 
@@ -94,26 +100,26 @@ def test_a_fork_server_that_has_ended_is_replaced(started: list[Spawner]) -> Non
     short = fork_server(started, "sys.exit(0)")
     for _ in range(2):
         process, _ = begin(short)
-        assert process.wait() == -signal.SIGKILL
+        assert ended(process) == -signal.SIGKILL
 
 
 def test_killed_before_it_was_forked(started: list[Spawner]) -> None:
     slow = fork_server(started, "time.sleep(1000)")
     process, _ = begin(slow)
     process.kill()
-    assert process.wait() == -signal.SIGKILL
+    assert ended(process) == -signal.SIGKILL
 
 
 def test_who_is_distrusted_goes(started: list[Spawner]) -> None:
     kept = fork_server(started, "while True: say(code=life(1))")
     process, _ = begin(kept)
-    assert process.wait() == 1
+    assert ended(process) == 1
     pid = kept.pid
-    begin(kept)[0].wait()
+    ended(begin(kept)[0])
     assert kept.pid == pid
     kept.distrust()
     assert kept.pid is None
-    begin(kept)[0].wait()
+    ended(begin(kept)[0])
     assert kept.pid != pid
 
 
@@ -124,4 +130,4 @@ def test_a_command_is_started_for_each_life(started: list[Spawner], tmp_path: Pa
     for told in (b"one", b"two"):
         process, answer = begin(command, told)
         assert os.read(answer, 9) == told
-        assert process.wait() == 0
+        assert ended(process) == 0

@@ -10,8 +10,9 @@ from espha.ha.election import Membership
 from espha.ha.switchover import HandOver, switch_over
 from espha.protocol.http import NoAnswerError
 from espha.protocol.states import EngineState, SwitchoverReason
-from espha.protocol.status import InputProgress, ReplicaStatus
+from espha.protocol.status import ChildStatus, InputProgress, ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
+from support.servers import wait_until
 from support.status import engine_status
 
 ACTIVE = engine_status("a", EngineState.ACTIVE, epoch=3, active="a")
@@ -38,25 +39,77 @@ class Line:
         """Remember it."""
         self.told.append("requeue")
 
-    def make_standby(self) -> None:
+    def make_standby(self, heir: str) -> None:
         """Remember it."""
-        self.told.append("standby")
+        self.told.append(f"heir {heir}")
+
+    def make_active(self) -> None:
+        """Remember it."""
+        self.told.append("active")
 
 
-def hand_over(line: Line) -> HandOver:
-    return HandOver("a", cast("Membership", line), cast("Child", line))
+def hand_over(line: Line, wait_s: float = 10, peers: str = "") -> HandOver:
+    return HandOver("a", cast("Membership", line), cast("Child", line), peers, wait_s)
 
 
-@pytest.mark.parametrize("to", [None, "c"])
-def test_the_place_is_left_when_the_child_has_let_go(to: str | None) -> None:
+def says(state: EngineState, epoch: int) -> ChildStatus:
+    progress = engine_status("a", state, epoch=epoch).engine
+    return ChildStatus(state=state, in_sync=True, progress=progress)
+
+
+def wait_for(line: Line, *told: str) -> None:
+    wait_until(lambda: line.told[2:] == list(told), 10, f"{told}")
+
+
+@pytest.mark.parametrize(("to", "heir"), [(None, "b"), ("c", "c")])
+def test_the_place_is_left_when_the_heir_leads(to: str | None, heir: str) -> None:
     line = Line("a", "b", "c")
     giving = hand_over(line)
     assert giving.ask(ACTIVE, to).code == 202
-    giving.heard(EngineState.ACTIVE)
-    assert line.told == [f"call {to}", "standby"]
-    giving.heard(EngineState.STANDBY)
-    giving.heard(EngineState.STANDBY)
-    assert line.told[2:] == ["requeue"]
+    giving.heard(says(EngineState.ACTIVE, 3))
+    assert line.told == [f"call {to}", f"heir {heir}"]
+    giving.heard(says(EngineState.STANDBY, 3))
+    giving.heard(says(EngineState.STANDBY, 3))
+    assert line.told[2:] == []
+    giving.heard(says(EngineState.STANDBY, 4))
+    wait_for(line, "requeue")
+
+
+def test_an_heir_that_does_not_come_is_forgotten() -> None:
+    """It is dead, or behind: the old one goes on, in its old place, and can be asked again."""
+    line = Line("a", "b")
+    giving = hand_over(line, wait_s=0.05)
+    giving.ask(ACTIVE, None)
+    giving.heard(says(EngineState.STANDBY, 3))
+    wait_for(line, "active", "call None")
+    wait_until(lambda: not giving._begun, 10, "it is over")
+    assert giving.ask(ACTIVE, "b").code == 202
+
+
+def test_zookeeper_is_not_needed_to_go_on() -> None:
+    """Its quorum is lost in the middle of it: there is an active engine all the same."""
+    line = Line("a", "b")
+    giving = hand_over(line, wait_s=0.05)
+    giving.ask(ACTIVE, None)
+
+    def lost(name: str | None) -> None:
+        raise ConnectionLoss
+
+    line.call_for = lost  # type: ignore[method-assign]
+    giving.heard(says(EngineState.STANDBY, 3))
+    wait_for(line, "active")
+
+
+def test_an_heir_of_whom_the_others_know_is_not_deposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old one has not read its first commit yet, but somebody has."""
+    played = Supervisors(b=[engine_status("b", EngineState.ACTIVE, epoch=4, active="b")])
+    monkeypatch.setattr("espha.ha.switchover.ask_status", played.ask_status)
+    monkeypatch.setattr("espha.ha.switchover.addresses", lambda peers: peers.split(","))
+    line = Line("a", "b")
+    giving = hand_over(line, wait_s=0.05, peers="x,b")
+    giving.ask(ACTIVE, None)
+    giving.heard(says(EngineState.STANDBY, 3))
+    wait_for(line, "requeue")
 
 
 def test_who_asks_again_meanwhile_changes_nothing() -> None:
@@ -66,7 +119,7 @@ def test_who_asks_again_meanwhile_changes_nothing() -> None:
     assert giving.ask(ACTIVE, "b") == SwitchoverAnswer(
         reason=SwitchoverReason.UNDER_WAY, message="a is handing over already", active="a"
     )
-    assert line.told == ["call None", "standby"]
+    assert line.told == ["call None", "heir b"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +141,7 @@ def test_refusals_change_nothing(
     assert (answer.code, answer.message) == (code, message)
     assert status.engine
     assert answer.active == (status.engine.active or None)
-    giving.heard(EngineState.STANDBY)
+    giving.heard(says(EngineState.STANDBY, 3))
     assert line.told == []
 
 
@@ -118,7 +171,7 @@ class Supervisors:
         self.asked.append((address, to, token))
         return SwitchoverAnswer(reason=SwitchoverReason.BEGUN, message="begun", active="a")
 
-    def ask_status(self, address: str) -> ReplicaStatus:
+    def ask_status(self, address: str, timeout_s: float) -> ReplicaStatus:
         """Stand in for `http.ask_status`."""
         if address not in self.states:
             raise NoAnswerError(address, "refused")

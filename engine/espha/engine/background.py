@@ -1,0 +1,32 @@
+"""A piece of work beside the main loop, which waits for it later."""
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class Background:
+    """Runs something in a thread of its own."""
+
+    def __init__(self, work: Callable[[], None], name: str) -> None:
+        """Begin now."""
+        self._work = work
+        self._failure: BaseException | None = None
+        self.took_s = 0.0
+        """How long it took, s."""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for its end; raises what it has raised."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        started = time.monotonic()
+        try:
+            self._work()
+        except BaseException as error:  # whoever waits gets it
+            self._failure = error
+        self.took_s = time.monotonic() - started

@@ -1,0 +1,37 @@
+"""A port that a child holds: connections to it end when its process does, whatever the reason.
+
+Those that stand behind in the election hold such connections. Nothing is ever said on them.
+"""
+
+import contextlib
+import socket
+import threading
+from collections import deque
+
+import structlog
+
+_HELD_AT_MOST = 32
+_LOG = structlog.get_logger()
+
+
+class Lifeline:
+    """Accepts connections and keeps the newest ones, until this process ends."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Listen on a port, 0: a free one; one that is in use costs only the lifeline."""
+        self.port = 0
+        """Where it listens; 0: nowhere."""
+        try:
+            self._server = socket.create_server((host, port))
+        except OSError as error:
+            _LOG.warning("no lifeline", port=port, error=str(error))
+            return
+        self.port = int(self._server.getsockname()[1])
+        threading.Thread(target=self._accept, name="lifeline", daemon=True).start()
+
+    def _accept(self) -> None:
+        # One that is pushed out by newer ones makes a new connection; an end is more than that.
+        held: deque[socket.socket] = deque(maxlen=_HELD_AT_MOST)
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(self._server.accept()[0])
