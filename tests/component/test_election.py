@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kazoo.client import TransactionRequest
-from kazoo.exceptions import ConnectionLoss
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import ConnectionLoss, NoAuthError
 
 from espha.ha.election import Membership
+from espha.ha.heartbeat import End, HeartbeatServer
 from espha.ha.zookeeper import close_session
 from espha.protocol.member import MemberInfo
 from support.servers import ZooKeeper, wait_until
@@ -192,3 +193,94 @@ def gone() -> Iterator[list[str]]:
                     full = True
             addresses.append(f"{address[0]}:{address[1]}")
         yield addresses
+
+
+def test_whoever_has_lost_its_session_finds_out_whether_it_still_leads(
+    zookeeper: ZooKeeper,
+) -> None:
+    """Another one may have led meanwhile: the child is told to look, and is elected again."""
+    root, said = f"/ESP/test/{uuid.uuid4().hex[:8]}", list[str]()
+    member = Membership(
+        zookeeper.connect,
+        root,
+        "a",
+        2_000,
+        lambda: said.append("elected"),
+        on_doubt=lambda: said.append("doubt"),
+    )
+    try:
+        be_elected(member)
+        be_closed(member, zookeeper.connect)
+        wait_until(lambda: len(said) == 3, LIMIT_S, "it is elected again")
+        assert said == ["elected", "doubt", "elected"]
+    finally:
+        member.close()
+
+
+@contextlib.contextmanager
+def standing(servers: str, root: str, *names: str, **options: Any) -> Iterator[list[Membership]]:
+    """Have members stand, one behind the other."""
+    with contextlib.ExitStack() as stack:
+        made: list[Membership] = []
+        for name in names:
+            member = Membership(servers, root, name, 4_000, lambda: None, **options)
+            stack.callback(member.close)
+            made.append(member)
+            member.join()
+            wait_until(lambda: member.znode is not None, LIMIT_S, f"{name} stands")  # noqa: B023
+        yield made
+
+
+def test_whoever_is_behind_lets_the_others_go_first_but_once(zookeeper: ZooKeeper) -> None:
+    """If all are behind, somebody has to lead nevertheless."""
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    with (
+        standing(zookeeper.connect, root, "a") as (leader,),
+        standing(zookeeper.connect, root, "b", "c", ready=lambda: False) as (second, third),
+    ):
+        wait_until(lambda: leader.leads, LIMIT_S, "a leads")
+        leader.close()
+        wait_until(lambda: second.leads, LIMIT_S, "b leads: c has let it go first, too")
+        assert not third.leads
+        assert second.queue() == ["b", "c"]
+
+
+def test_a_znode_that_nobody_owns_stops_no_election(zookeeper: ZooKeeper) -> None:
+    """Anybody can make one that stands before all others, and never goes."""
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    client = KazooClient(zookeeper.connect)
+    client.start()
+    client.create(f"{root}/server-n_0000000000-x", b"nobody", makepath=True)
+    client.stop()
+    with standing(zookeeper.connect, root, "a", "b") as (first, second):
+        wait_until(lambda: first.leads, LIMIT_S, "a leads")
+        first.close()
+        wait_until(lambda: second.leads, LIMIT_S, "b leads")
+
+
+def test_who_does_not_know_the_token_reads_no_password(zookeeper: ZooKeeper) -> None:
+    """With it anybody could close the sessions of all engines."""
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    with standing(zookeeper.connect, root, "a", "b", token="s") as (first, second):  # noqa: S106
+        wait_until(lambda: first.leads, LIMIT_S, "a leads")
+        client = KazooClient(zookeeper.connect)
+        client.start()
+        with pytest.raises(NoAuthError):
+            client.get(first.znode)
+        client.stop()
+        assert second.queue() == ["a", "b"]
+        be_closed(first, zookeeper.connect)
+        wait_until(lambda: second.leads, LIMIT_S, "b leads")
+
+
+def test_a_live_one_is_not_succeeded(zookeeper: ZooKeeper) -> None:
+    """Those before this one live: whatever it may think of them, it waits."""
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    server = HeartbeatServer("127.0.0.1")
+    with standing(
+        zookeeper.connect, root, "a", "b", "c", address=server.address, succeeds=lambda dead: True
+    ) as members:
+        wait_until(lambda: server.watched == 3, LIMIT_S, "all are watched by all behind them")
+        members[1]._ahead._ended(members[0].znode or "", End.SILENT)
+        assert [one.leads for one in members[1:]] == [False, False]
+    server.close()

@@ -17,25 +17,44 @@ from support.servers import Kafka, ZooKeeper, wait_until
 pytestmark = pytest.mark.component
 
 CHILD = """
-import threading
+import json, os, pathlib, threading
 from espha.protocol.child_side import Control
 from espha.protocol.states import EngineState
 from espha.protocol.status import EngineProgress
-pause = threading.Event()
+pause, log = threading.Event(), pathlib.Path(os.environ["LOG"])
+name, control = os.environ["ESPHA_NAME"], Control(("127.0.0.1", 0))
+def last():
+    lines = log.read_text().splitlines() if log.exists() else []
+    return json.loads(lines[-1]) if lines else {"epoch": 0, "engine": "", "heir": ""}
+def commit(epoch, heir=""):
+    with log.open("a") as lines:
+        lines.write(json.dumps({"epoch": epoch, "engine": name, "heir": heir}) + chr(10))
 def report(state):
+    record = last()
     control.report(state, True, EngineProgress(
-        sequence=0, epoch=epoch, active="", model="", model_digest="", replayed=0
+        sequence=0, epoch=record["epoch"], active=record["engine"], model="", model_digest="",
+        replayed=0,
     ))
-control, epoch = Control(), 0
+passed = last()
 while True:
     report(EngineState.STANDBY)
-    while not control.wait_active(1.0):
-        pass
-    epoch += 1
+    while not control.wait_active(0.01):
+        record = last()
+        if record != passed:
+            passed = record
+            report(EngineState.STANDBY)
+            if record["heir"] == name:
+                control.lead()
+    epoch = last()["epoch"] + 1
+    commit(epoch)
     report(EngineState.ACTIVE)
     while control.role == "active":
         pause.wait(0.01)
+    if control.heir and not os.environ.get("MUTE"):
+        commit(epoch, control.heir)
+    passed = last()
 """
+"""A child whose order log is a file; it names an heir there, and follows it."""
 
 Start = Callable[..., Replica]
 NOWHERE = "127.0.0.1:1"
@@ -48,7 +67,11 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
     replicas: list[Replica] = []
 
     def make(
-        name: str, session_ms: int = 800, bootstrap: str = NOWHERE, peers: str = ""
+        name: str,
+        session_ms: int = 800,
+        bootstrap: str = NOWHERE,
+        peers: str = "",
+        **more: str,
     ) -> Replica:
         replica = Replica(
             name,
@@ -60,6 +83,8 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
                 "ESPHA_ZOOKEEPER": zookeeper.connect,
                 "ESPHA_ROOT": root,
                 "ESPHA_SESSION_MS": str(session_ms),
+                "LOG": str(tmp_path / "log"),
+                **more,
             },
         )
         replicas.append(replica)
@@ -112,6 +137,34 @@ def test_a_killed_supervisors_session_is_closed_by_its_follower(start: Start) ->
     wait_until(lambda: first.is_in("active"), 60, "a is active")
     first.kill()
     wait_until(lambda: second.is_in("active"), 30, "b is active")
+
+
+@pytest.fixture
+def without_zookeeper(zookeeper: ZooKeeper) -> Iterator[Callable[[], None]]:
+    """Return what takes ZooKeeper away until the end of the test."""
+    (server,) = zookeeper.servers
+    yield lambda: server.signal(signal.SIGSTOP)
+    server.signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("victim", ["child", "supervisor"])
+def test_the_next_one_leads_without_zookeeper(
+    start: Start, without_zookeeper: Callable[[], None], victim: str
+) -> None:
+    """It sees the connections end; the others know that it is not their turn."""
+    first, second, third = (start(name, session_ms=60_000) for name in "abc")
+    wait_until(lambda: first.is_in("active"), 60, "a is active")
+    wait_until(lambda: (second.status()["watched"] or 0) > 0, 60, "c watches b")
+    wait_until(lambda: first.status()["watched"] == 2, 60, "b and c watch a")
+    without_zookeeper()
+    if victim == "child":
+        first.kill_child()
+    else:
+        first.kill()
+    wait_until(lambda: second.is_in("active"), 60, "b is active")
+    assert third.is_in("standby")
+    second.kill_child()
+    wait_until(lambda: third.is_in("active"), 60, "c is active: all before it are dead")
 
 
 def test_a_silent_active_child_is_replaced(start: Start) -> None:
@@ -168,6 +221,29 @@ def test_a_switchover_goes_to_the_next_and_restarts_nobody(start: Start) -> None
         assert hand_over(giving)[0] == 202
         wait_until(lambda: active_of(replicas) == [taking], 60, f"{new} is active, {old} is not")  # noqa: B023
     assert [replica.status()["restarts"] for replica in replicas] == [0, 0, 0]
+
+
+def test_an_heir_that_does_not_come_leaves_the_old_one_active(start: Start) -> None:
+    """It never learns that it is the heir; output does not wait for it, and the place stays."""
+    first, second = start("a", MUTE="1"), start("b")
+    wait_until(lambda: first.is_in("active"), 60, "a is active")
+    epoch = first.status()["epoch"]
+    assert hand_over(first)[0] == 202
+    wait_until(lambda: first.status()["epoch"] > epoch, 60, "a has taken over from itself")
+    assert active_of([first, second]) == [first]
+    assert first.status()["znode"] < second.status()["znode"]
+
+
+def test_a_switchover_that_loses_zookeeper_on_the_way_ends(
+    start: Start, without_zookeeper: Callable[[], None]
+) -> None:
+    """The heir leads, as the log says; the queue is put in order when that is possible again."""
+    first, second = start("a", session_ms=60_000), start("b", session_ms=60_000)
+    wait_until(lambda: first.is_in("active"), 60, "a is active")
+    assert hand_over(first)[0] == 202
+    without_zookeeper()
+    wait_until(lambda: second.is_in("active"), 60, "b is active")
+    assert active_of([first, second]) == [second]
 
 
 def test_a_switchover_to_somebody_passes_the_others(start: Start) -> None:
