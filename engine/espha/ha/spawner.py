@@ -24,7 +24,7 @@ from espha.protocol.control import (
 _FIRST_ANSWER_S = 300.0
 """A new fork server starts a JVM and imports half of Spark, on a machine that may do much else."""
 _ANSWER_S = 10.0
-_CODE_S = 0.02
+_CODE_S = 1.0
 _KILLED = -signal.SIGKILL
 _LOG = structlog.get_logger()
 _Said = TypeVar("_Said", Forked, Ended)

@@ -76,7 +76,7 @@ def test_each_life_has_its_own_descriptors_and_code(started: list[Spawner]) -> N
 
 def test_a_code_that_comes_too_late_is_not_that_of_the_next_life(started: list[Spawner]) -> None:
     late = fork_server(
-        started, "code = life(1)\ntime.sleep(0.2)\nsay(code=code)\nsay(code=life(2))"
+        started, "code = life(1)\ntime.sleep(1.5)\nsay(code=code)\nsay(code=life(2))"
     )
     process, _ = begin(late)
     assert ended(process) == -signal.SIGKILL, "it is not waited for"
