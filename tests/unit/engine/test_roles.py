@@ -336,7 +336,7 @@ def test_an_heir_that_comes_too_late_leaves_it() -> None:
     def late(stage: Stage) -> None:
         name_heir("engine-0")(stage)
         end = stage.end() + 2
-        stage.end = lambda limit_s=0: end  # type: ignore[method-assign, misc]
+        stage.end = lambda limit_s=0: end  # type: ignore[method-assign]
 
     stage = play(elect, step_down, late, input_comes)
     assert stage.log[-1].engine == "engine-1"
