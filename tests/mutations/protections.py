@@ -391,4 +391,32 @@ MUTATIONS = (
         "tests/unit/engine/test_main.py::test_a_query_that_keeps_rows_back_is_told_with_the_versions",
         "Timeout",
     ),
+    Mutation(
+        "I4",
+        "an heir does not look whether somebody has committed behind the record that names it",
+        "engine/espha/engine/engine.py",
+        "if heir == self._name and self._log.at(self._log.end()):",
+        "if heir == self._name:",
+        "tests/unit/engine/test_roles.py::test_an_heir_that_comes_too_late_leaves_it",
+        "engine-1",
+    ),
+    Mutation(
+        "I1",
+        "one that may have been deposed commits nothing by which it would learn it",
+        "engine/espha/engine/engine.py",
+        "self._leader.step(prove=self._in_doubt())",
+        "self._leader.step()",
+        "tests/unit/engine/test_roles.py::test_one_that_may_be_deposed_commits_without_input",
+        "inputs",
+    ),
+    Mutation(
+        "I5",
+        "a connection that never stood counts as ended",
+        "engine/espha/ha/heartbeat.py",
+        "        while not self._connect():\n            if self._stopped.wait(_AGAIN_S):\n"
+        "                return\n",
+        "        self._connect()\n",
+        "tests/unit/ha/test_heartbeat.py::test_nobody_there_from_the_first_is_no_death",
+        "nothing",
+    ),
 )

@@ -20,7 +20,7 @@ _LOG = structlog.get_logger()
 
 def run_adapter(settings: Settings, kind: type[AdapterConfig], config_path: Path) -> None:
     """Run an adapter in this process until it is ended; exits with 1 or 2 on failures."""
-    control = Control()
+    control = Control((settings.http_host, settings.lifeline_port))
     control.report(EngineState.STARTING, False)
     with in_sentences(control):
         config = load(config_path, kind)

@@ -36,6 +36,8 @@ _TEXT = "text/plain"
 _JSON = "application/json"
 _COPY_BYTES = 1 << 18
 _BODY_BYTES = 1000
+_SNAPSHOTS_AT_ONCE = 4
+"""More who ask for a snapshot at the same time are sent away."""
 _TIMEOUT_S = 30
 """After so long without a byte a connection is closed."""
 
@@ -88,6 +90,7 @@ class _Server(ThreadingHTTPServer):
     ) -> None:
         self.source, self.store, self.ask_snapshot = source, store, ask_snapshot
         self.hand_over, self.token = hand_over, token
+        self.sending = threading.BoundedSemaphore(_SNAPSHOTS_AT_ONCE)
         self.registry = CollectorRegistry()
         self.registry.register(_StatusCollector(source))
         super().__init__(address, _Handler)
@@ -182,6 +185,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _send_snapshot(self, before: str) -> None:
+        if not self.server.sending.acquire(blocking=False):
+            self._send(503, _TEXT, b"others are being sent a snapshot\n")
+            return
+        try:
+            self._send_newest(before)
+        finally:
+            self.server.sending.release()
+
+    def _send_newest(self, before: str) -> None:
         file = self.server.open_snapshot(int(before) if before.isdecimal() else None)
         if file is None:
             self._send(404, _TEXT, b"there is no snapshot\n")

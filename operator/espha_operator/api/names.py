@@ -19,6 +19,8 @@ SWITCHOVER = "espha.dev/switchover-to"
 ZOOKEEPER_PORT = 2181
 KAFKA_PORT = 9092
 HTTP_PORT = 8080
+HEARTBEAT_PORT = 8081
+LIFELINE_PORT = 8082
 
 
 def image(name: str) -> str:

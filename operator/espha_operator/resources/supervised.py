@@ -2,10 +2,15 @@
 
 from espha.protocol.settings import Settings, variable
 from espha_operator.api.deployment import Deployment
-from espha_operator.api.names import HTTP_PORT
+from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
 from espha_operator.resources.meta import Object
 
 PORT = {"name": "http", "containerPort": HTTP_PORT}
+_PORTS = [
+    PORT,
+    {"name": "heartbeat", "containerPort": HEARTBEAT_PORT},
+    {"name": "lifeline", "containerPort": LIFELINE_PORT},
+]
 
 
 def container(deployment: Deployment, name: str, args: list[str], settings: Settings) -> Object:
@@ -21,7 +26,7 @@ def container(deployment: Deployment, name: str, args: list[str], settings: Sett
         "name": name,
         "args": args,
         "env": _environment(deployment, settings),
-        "ports": [PORT],
+        "ports": _PORTS,
         "readinessProbe": {**_probe("/readyz"), "periodSeconds": 2},
         "livenessProbe": {**_probe("/healthz"), "initialDelaySeconds": 10, "periodSeconds": 10},
     }
@@ -35,6 +40,8 @@ def _environment(deployment: Deployment, own: Settings) -> list[Object]:
     shared = Settings(
         bootstrap=deployment.bootstrap,
         zookeeper=deployment.zookeeper,
+        heartbeat_port=HEARTBEAT_PORT,
+        lifeline_port=LIFELINE_PORT,
         session_ms=deployment.spec.zookeeper.session_ms,
         prefix=deployment.spec.topics.prefix or "",
         deployment=f"{deployment.namespace}/{deployment.name}",

@@ -154,3 +154,15 @@ def test_without_a_token_no_other_machine_can_ask() -> None:
 
 def test_who_does_not_stand_for_election_cannot_hand_over(port: int) -> None:
     assert post(port, "{}")[0] == 409
+
+
+def test_only_so_many_snapshots_are_sent_at_once() -> None:
+    """Each takes a file and a thread; who is sent away asks another engine, or again."""
+    server = serve_status(("127.0.0.1", 0), lambda: STATUS)
+    taken = [server.sending.acquire() for _ in range(4)]  # type: ignore[attr-defined]
+    assert get(server.server_port, "/snapshot/latest")[0] == 503
+    for _ in taken:
+        server.sending.release()  # type: ignore[attr-defined]
+    assert get(server.server_port, "/snapshot/latest")[0] == 404
+    server.shutdown()
+    server.server_close()
