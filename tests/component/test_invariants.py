@@ -36,6 +36,7 @@ from espha.pipeline.job import Batch, Output, Result
 from espha.pipeline.transactions import Transactions
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
+from espha.protocol.activity import Doing
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
@@ -87,7 +88,8 @@ class Seat:
     def __init__(self, kafka: Kafka, spark: SparkSession, plan: TopicPlan, name: str) -> None:
         self.name, self.role, self.state = name, Role.STANDBY, EngineState.STARTING
         self.sequence, self.looks, self.epoch = 0, 0, 0
-        self.heir, self.proof_wanted = "", threading.Event()
+        self.heir, self.proof_wanted, self.overslept = "", threading.Event(), False
+        self.doing = Doing()
         self.raised: BaseException | None = None
         self.doing, self.overslept = Doing(), False
         self._ended = threading.Event()

@@ -387,10 +387,10 @@ def test_the_fence_does_not_wait_for_the_main_loop() -> None:
         stage.role = Role.ACTIVE
         stage.wake()
         for _ in range(1000):
-            if stage.writer.fenced:
+            if stage.publisher.fenced:
                 break
             threading.Event().wait(0.01)
-        fenced.append(stage.writer.fenced)
+        fenced.append(stage.publisher.fenced)
 
     play(elected, input_comes)
     assert fenced == [True]
