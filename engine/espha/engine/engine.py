@@ -21,8 +21,8 @@ import structlog
 
 from espha.connectors.topics import TopicPlan
 from espha.engine.agreement import Agreement
-from espha.engine.checkpoints import Checkpoints
 from espha.engine.background import Background
+from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.follower import Follower, Job
 from espha.engine.inputs import Inputs
