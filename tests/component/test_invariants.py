@@ -36,8 +36,6 @@ from espha.pipeline.job import Batch, Output, Result
 from espha.pipeline.transactions import Transactions
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
-from espha.protocol.activity import Doing
-from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
