@@ -17,7 +17,7 @@ from espha.local.processes import family
 from espha.pipeline import stream
 from espha.pipeline.channel import ChannelError
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
-from espha.pipeline.session import start_jvm
+from espha.pipeline.session import start_jvm, worker_ended
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.order import Skip
 from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
@@ -464,14 +464,25 @@ def test_a_query_that_does_not_move_is_given_up(
     """No call waits without end: here the worker is frozen."""
     sample.run([Batch(None, 1, 0, [])])
     jvm = cast("Any", spark.sparkContext)._gateway.proc.pid
-    worker = max(pid for pid in family(jvm) if b"espha.pipeline.daemon" in cmdline(pid))
+    workers = [pid for pid in family(jvm) if b"-m\0espha.pipeline.daemon" in cmdline(pid)]
     monkeypatch.setattr(stream, "_LIMIT_S", 1)
-    os.kill(worker, signal.SIGSTOP)
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(ChannelError, match="has not moved"):
             sample.run([Batch(1, 2, 0, [])])
     finally:
-        os.kill(worker, signal.SIGCONT)
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_an_error_in_the_worker_is_told(spark: SparkSession) -> None:
+    """With the kind of the error, by which an engine knows that its JVM is not to blame."""
+    project = read_project(SAMPLE)
+    job = BatchJob(spark, SAMPLE, project, topic_plan(project, "t"))
+    with closing(job), pytest.raises(ChannelError, match="record came outside") as raised:
+        list(job._stream.call([stream.Asked(0, 0, b"I,N,,1,1,2,3")]))
+    assert worker_ended(raised.value)
 
 
 def cmdline(pid: int) -> bytes:
