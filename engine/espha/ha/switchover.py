@@ -38,6 +38,8 @@ _LOOK_S = 0.05
 _HEIR_S = 0.3
 """For so long the old one waits for its heir's first commit."""
 _PEER_S = 0.2
+_ATTEMPTS = 10
+_AGAIN_S = 0.1
 _LOG = structlog.get_logger()
 
 
@@ -110,11 +112,7 @@ class HandOver:
         if self._begun:
             said = f"{self._name} is handing over already"
             return _answer(SwitchoverReason.UNDER_WAY, said, active)
-        try:
-            called = self._call(to, active)
-        except (KazooException, KazooTimeoutError) as error:
-            said = f"ZooKeeper does not answer: {error!r}"
-            return _answer(SwitchoverReason.ZOOKEEPER, said, active)
+        called = self._call_patiently(to, active)
         if isinstance(called, SwitchoverAnswer):
             return called
         self._let_go, self._epoch = False, epoch
@@ -123,6 +121,18 @@ class HandOver:
         self._child.make_standby(heir=called)
         said = f"{self._name} hands over to {to or 'the next in line'}"
         return _answer(SwitchoverReason.BEGUN, said, active)
+
+    def _call_patiently(self, to: str | None, active: str | None) -> SwitchoverAnswer | str:
+        """Like `_call`, which a connection that is just being made anew does not keep from it."""
+        pause, error = threading.Event(), ""
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._call(to, active)
+            except (KazooException, KazooTimeoutError) as failure:
+                error = repr(failure)
+                pause.wait(_AGAIN_S)
+        said = f"ZooKeeper does not answer: {error}"
+        return _answer(SwitchoverReason.ZOOKEEPER, said, active)
 
     def _call(self, to: str | None, active: str | None) -> SwitchoverAnswer | str:
         """Have ZooKeeper note who is to be next; return the heir, or why that is not possible."""

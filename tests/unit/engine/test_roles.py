@@ -43,6 +43,7 @@ class Stage:
         self.scene = list(scene)
         self.role, self.held = Role.STANDBY, 0
         self.heir, self.proof_wanted = "", threading.Event()
+        self.warm = 0
         self.wake: Callable[[], None] = lambda: None
         self.log: list[OrderRecord] = []
         self.passed, self.rows = 0, 0
@@ -173,6 +174,10 @@ class Publisher:
     def committed(self) -> int:
         """Offset behind the marker of the last record."""
         return 2 * len(self.stage.log)
+
+    def keep_warm(self) -> None:
+        """Remember it."""
+        self.stage.warm += 1
 
     def fence(self) -> None:
         """As Kafka's: a second time is an error."""
@@ -394,3 +399,11 @@ def test_the_fence_does_not_wait_for_the_main_loop() -> None:
 
     play(elected, input_comes)
     assert fenced == [True]
+
+
+def test_a_standby_keeps_warm_what_a_take_over_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is idle for minutes is closed by both ends, and a take-over would open it anew."""
+    monkeypatch.setattr("espha.engine.engine._WARM_S", -1.0)
+    stage = play(input_comes, input_comes, elect, input_comes)
+    assert stage.warm == 3, "once a round, and not while it is active"
+    assert stage.log

@@ -151,6 +151,21 @@ def test_an_adapter_does_not_hand_over() -> None:
     assert (answer.code, answer.reason) == (409, SwitchoverReason.NOT_AN_ENGINE)
 
 
+def test_a_connection_that_is_just_lost_refuses_nothing() -> None:
+    """A new one is made within the same session."""
+    line = Line("a", "b")
+    line.broken = True
+    names, asked = line.queue, list[int]()
+
+    def again() -> list[str]:
+        asked.append(1)
+        line.broken = len(asked) < 3
+        return names()
+
+    line.queue = again  # type: ignore[method-assign]
+    assert hand_over(line).ask(ACTIVE, None).code == 202
+
+
 def test_without_zookeeper_nothing_is_begun() -> None:
     line = Line("a", "b")
     line.broken = True
