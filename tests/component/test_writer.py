@@ -139,6 +139,22 @@ def test_java_commits_outputs_and_order_record_together(
     mine.close()
 
 
+def test_a_standby_stays_warm(
+    kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It rehearses for as long as it has nothing to commit, here much oftener than usual."""
+    kafka.make_topics(scratch := f"{topic}.warm-up")
+    monkeypatch.setattr(transactions, "_AGAIN_MS", 10)
+    mine = Transactions(spark, kafka.bootstrap, topic)
+    mine.warm_up([topic], scratch, "engine-0")
+    offsets = Offsets(kafka.bootstrap)
+    before = offsets.end(scratch)
+    wait_until(lambda: offsets.end(scratch) > before + 20, 60, "more rehearsals")
+    monkeypatch.setattr(transactions, "_AGAIN_MS", 3_600_000)
+    mine.warm_up([topic], scratch, "engine-0")
+    mine.close()
+
+
 def test_java_is_fenced_for_good(kafka: Kafka, topic: str, spark: SparkSession) -> None:
     """I1: also by its own renewal; what was open is aborted."""
     kafka.make_topics(order := f"{topic}.M")

@@ -42,6 +42,7 @@ _SLOW_S = 1.0
 """A commit that took longer may have been asked for twice; the second one may still come."""
 _SAFE_VERSION = 2
 _ROUNDS = 20
+_AGAIN_MS = 60_000
 _LOG = structlog.get_logger()
 
 _SETTINGS = {
@@ -112,9 +113,10 @@ class Transactions:
         return self._last + 2
 
     def warm_up(self, topics: Iterable[str], scratch: str, name: str) -> None:
-        """Learn who leads the topics, and fence and commit on a scratch topic, under an own id.
+        """Learn who leads the topics; fence and commit on a scratch topic, now and every minute.
 
-        So the first commit is not the first time that all that code runs.
+        That is done under an id of its own. So a take-over is never the first time in long that
+        all that code runs, and all these connections are used.
 
         Args:
             topics: what will be written to.
@@ -126,22 +128,15 @@ class Transactions:
         """
         self._topics, self._scratch, self._name = tuple(topics), scratch, name
         self._learn()
+        own = self._settings(f"{self._order_log}.warm-up.{name}")
+        content = own + text(scratch) + _HANDLE.pack(_ROUNDS) + _HANDLE.pack(_AGAIN_MS)
         try:
-            self._version = self.rehearse(scratch, name, _ROUNDS)
+            answer = self._ask("the rehearsal", Wanted.REHEARSE, content)
         except WriterFailed as error:  # without it a take-over takes longer, and that is all
             _LOG.warning("transactions are not warm", error=str(error))
             self._version = 0
-
-    def rehearse(self, scratch: str, name: str, rounds: int = 1) -> int:
-        """Fence and commit on the scratch topic; return the brokers' version of transactions.
-
-        Raises:
-            WriterFailed: the brokers did not answer in time.
-        """
-        own = f"{self._order_log}.warm-up.{name}"
-        content = self._settings(own) + text(scratch) + _HANDLE.pack(rounds)
-        answer = self._ask("the rehearsal", Wanted.REHEARSE, content)
-        return int(_NUMBER.unpack(answer)[0])
+        else:
+            self._version = _NUMBER.unpack(answer)[0]
 
     def keep_warm(self) -> None:
         """Rehearse once more: connections that nobody uses are closed by both ends."""

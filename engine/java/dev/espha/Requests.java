@@ -31,7 +31,7 @@ final class Requests {
       return number(new Transactions(properties(in)).number);
     }
     if (wanted == REHEARSE) {
-      return number(rehearse(properties(in), Names.text(in), in.readInt()));
+      return rehearse(properties(in), Names.text(in), in.readInt(), in.readInt());
     }
     if (wanted == OPEN_ON) {
       return String.join("\n", Transactions.openOn(properties(in), Names.text(in)))
@@ -58,17 +58,13 @@ final class Requests {
     }
   }
 
-  /** Returns the version of transactions, after some on a topic. */
-  private static int rehearse(Properties properties, String topic, int rounds)
+  private static byte[] rehearse(Properties properties, String topic, int rounds, int pauseMs)
       throws TransactionFailed, InterruptedException {
-    int version = Transactions.version(properties);
-    Transactions transactions = new Transactions(properties);
     try {
-      transactions.rehearse(topic, rounds);
+      return number(Rehearsal.once(properties, topic, rounds));
     } finally {
-      transactions.close();
+      Rehearsal.begin(properties, topic, pauseMs);
     }
-    return version;
   }
 
   private static Properties properties(DataInputStream in) throws IOException {

@@ -68,6 +68,7 @@ final class Transactions implements Outputs {
 
   /** Ends all that are open, with whatever is under way. */
   static void end() {
+    Rehearsal.end();
     for (Transactions each : List.copyOf(OPEN.values())) {
       each.close();
     }
