@@ -120,13 +120,13 @@ def faults_of(text: str | None, soak: float) -> tuple[str, ...]:
     unknown = [name for name in names if name not in FAULTS]
     if unknown:
         raise typer.BadParameter(f"no fault {', '.join(unknown)}; there are {', '.join(FAULTS)}")
-    lacking = [lack for name in names if (lack := _lacks(FAULTS[name].needs))]
-    if lacking:
-        raise typer.BadParameter(lacking[0])
     for need in _OWN_DEPLOYMENT:
         if len({FAULTS[name].needs == need for name in names}) > 1:
             alone = ", ".join(name for name in names if FAULTS[name].needs == need)
             raise typer.BadParameter(f"{alone} has a deployment of its own; name it alone")
+    lacking = [lack for name in names if (lack := _lacks(FAULTS[name].needs))]
+    if lacking:
+        raise typer.BadParameter(lacking[0])
     return names
 
 
