@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.here import ENVIRONMENT
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.processes import family
 from support.deployment import Deployment
@@ -137,7 +138,9 @@ def test_a_fence_that_is_under_way_dies_with_its_engine_process(tmp_path: Path) 
         kafka.start()
         kafka.make_topics("t")
         command = [sys.executable, "-c", LAUNCHER, kafka.bootstrap, str(JAR_CACHE / "engine")]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT
+        ) as program:
             try:
                 kill_while_it_fences(program, kafka)
             finally:
