@@ -128,8 +128,6 @@ class Engine:
         self._state = EngineState.STARTING
         self._name = name
         self._deciding = threading.Lock()
-        self._publishing = threading.Lock()
-        """Held where the main loop and the fence could use the publisher at once."""
         self._fencing: Background | None = None
         self._may_fence = True
         """A publisher can fence once only, and this one has not yet."""
@@ -191,8 +189,7 @@ class Engine:
     def _fence(self) -> None:
         if self._control.overslept:  # to fence now would cost its successor a failover
             raise Fenced("this engine was frozen after it was elected; another one leads by now")
-        with self._publishing:
-            self._leader.publisher.fence()
+        self._leader.publisher.fence()
 
     def _inherit(self) -> None:
         """Take over when the last order record there is names this engine."""
@@ -203,8 +200,6 @@ class Engine:
     def _keep_warm(self) -> None:
         if time.monotonic() - self._warm > _WARM_S:
             self._log.keep_warm()
-            with self._publishing:
-                self._leader.publisher.keep_warm()
             self._warm = time.monotonic()
 
     def _in_doubt(self) -> bool:

@@ -25,9 +25,6 @@ class Publisher(Protocol):
             Fenced: a still newer holder was faster.
         """
 
-    def keep_warm(self) -> None:
-        """Use now, on a topic and an id of one's own, what `fence` and `commit` use."""
-
     def begin(self) -> int:
         """Return the number by which the JVM knows the transaction that comes next.
 

@@ -4,7 +4,6 @@ They are of version 2 (KIP-890) where the brokers know it: each has an epoch of 
 what comes late of one cannot end the next one. See engine/java/dev/espha/Transactions.java.
 """
 
-import contextlib
 import struct
 import time
 from collections.abc import Iterable
@@ -87,7 +86,6 @@ class Transactions:
         """
         self._session, self._bootstrap, self._order_log = session, bootstrap, order_log
         self._topics: tuple[str, ...] = ()
-        self._scratch = self._name = ""
         self._version = _SAFE_VERSION
         self._last = -1
         self._renew = False
@@ -126,7 +124,7 @@ class Transactions:
         Raises:
             WriterFailed: the brokers did not answer in time.
         """
-        self._topics, self._scratch, self._name = tuple(topics), scratch, name
+        self._topics = tuple(topics)
         self._learn()
         own = self._settings(f"{self._order_log}.warm-up.{name}")
         content = own + text(scratch) + _HANDLE.pack(_ROUNDS) + _HANDLE.pack(_AGAIN_MS)
@@ -137,12 +135,6 @@ class Transactions:
             self._version = 0
         else:
             self._version = _NUMBER.unpack(answer)[0]
-
-    def keep_warm(self) -> None:
-        """Rehearse once more: connections that nobody uses are closed by both ends."""
-        if self._scratch:
-            with contextlib.suppress(WriterFailed):  # a take-over takes longer then
-                self.rehearse(self._scratch, self._name)
 
     def _learn(self) -> None:
         self._ask("asking for the leaders", Wanted.LEARN, self._handle + texts(self._topics))
@@ -240,7 +232,6 @@ class Transactions:
         self.close()
         other = Transactions(self._session, self._bootstrap, self._order_log)
         other._topics, other._version = self._topics, self._version
-        other._scratch, other._name = self._scratch, self._name
         other._learn()
         return other
 
