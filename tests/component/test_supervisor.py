@@ -49,12 +49,14 @@ while True:
     commit(epoch)
     report(EngineState.ACTIVE)
     while control.role == "active":
+        if last()["epoch"] > epoch:
+            os._exit(1)
         pause.wait(0.01)
     if control.heir and not os.environ.get("MUTE"):
         commit(epoch, control.heir)
     passed = last()
 """
-"""A child whose order log is a file; it names an heir there, and follows it."""
+"""A child whose order log is a file: it names an heir there, follows it, and is fenced by it."""
 
 Start = Callable[..., Replica]
 NOWHERE = "127.0.0.1:1"
