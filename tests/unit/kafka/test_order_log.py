@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, TopicPartition
 
 from espha.kafka import order_log as orderlog
 from espha.kafka import reader
@@ -47,6 +47,10 @@ class Broker:
         """Begin to read."""
         self.readers.append(topics)
         return self
+
+    def assign(self, places: list[TopicPartition]) -> None:
+        """Begin to read somewhere else."""
+        self.readers.append({place.topic: place.offset for place in places})
 
     def first(self, topic: str) -> int:
         """Return the first offset."""
@@ -111,7 +115,7 @@ def test_an_empty_log_is_read(broker: Broker) -> None:
 def test_it_can_be_followed_again_from_another_place(broker: Broker) -> None:
     log = OrderLog("b", "t.M")
     log.reopen(7)
-    assert broker.readers == [{"t.M": 0}, {"t.M": 7}]
+    assert broker.readers == [{"t.M": 0}, {}, {"t.M": 7}]
     assert (log.reached, log.at(8), log.at(9)) == (7, True, False)
 
 
