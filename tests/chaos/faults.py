@@ -7,11 +7,12 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from chaos.poisoned import EXITS, HANGS, RAISES
 from chaos.site import Pod
-from chaos.stroke import Mend, Stroke, lasting
+from chaos.stroke import Mend, Stroke, lasting, servers_down
 from chaos.trial import Trial
 from chaos.wires import cut, cut_broker, node, rename, slow, switchover_without_zookeeper
 from espha.local.processes import Identity, identify
@@ -314,20 +315,7 @@ def _failures(pod: Pod) -> int:
 
 
 def _servers(trial: Trial, chance: Random, servers: list[Server]) -> Callable[[], Stroke]:
-    duration = chance.uniform(0, 10)
-
-    def strike() -> Stroke:
-        for server in servers:
-            server.signal(signal.SIGKILL)
-
-        def back() -> None:
-            for server in servers:
-                server.kill()  # collects it
-                server.start()
-
-        return lasting(duration, ", ".join(server.name for server in servers), back)
-
-    return strike
+    return partial(servers_down, servers, chance.uniform(0, 10))
 
 
 def _kill(pid: int) -> None:

@@ -1,8 +1,11 @@
 """What a fault does when it strikes."""
 
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from support.servers import Server
 
 Mend = Callable[[], None]
 
@@ -31,3 +34,18 @@ def lasting(duration: float, target: str, end: Mend, detail: str = "") -> Stroke
         end()
 
     return Stroke(target, mend, f"{duration:.1f} s{detail}")
+
+
+def servers_down(
+    servers: Sequence[Server], duration: float, target: str = "", detail: str = ""
+) -> Stroke:
+    """Kill servers; the stroke starts them again after `duration` seconds."""
+    for server in servers:
+        server.signal(signal.SIGKILL)
+
+    def back() -> None:
+        for server in servers:
+            server.kill()  # collects it
+            server.start()
+
+    return lasting(duration, target or ", ".join(each.name for each in servers), back, detail)

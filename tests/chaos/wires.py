@@ -1,6 +1,5 @@
 """Faults of the network and of what hangs on it: nodes that go away, wires that are slow."""
 
-import signal
 import time
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +7,7 @@ from random import Random
 
 from chaos.proxy import Proxy, Weather
 from chaos.site import SERVICES, Pod, cables
-from chaos.stroke import Stroke, lasting
+from chaos.stroke import Stroke, lasting, servers_down
 from chaos.trial import Trial
 from support.replicas import LIMIT_S, in_sync
 from support.servers import wait_until
@@ -62,15 +61,7 @@ def switchover_without_zookeeper(trial: Trial, chance: Random) -> Callable[[], S
     def strike() -> Stroke:
         trial.ask(pod, "/switchover", "{}")
         time.sleep(pause)
-        for server in servers:
-            server.signal(signal.SIGKILL)
-
-        def back() -> None:
-            for server in servers:
-                server.kill()  # collects it
-                server.start()
-
-        return lasting(duration, pod.name, back, f", {pause * 1000:.0f} ms apart")
+        return servers_down(servers, duration, pod.name, f", {pause * 1000:.0f} ms apart")
 
     return strike
 
