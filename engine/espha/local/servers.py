@@ -9,7 +9,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from espha.connectors.topics import own_settings
@@ -243,7 +243,11 @@ class Kafka:
         if brokers.TRANSACTION_TOPIC not in there:
             topics.insert(0, self._transaction_topic(held))
         for future in self._admin.create_topics(topics).values() if topics else ():
-            future.result(30)
+            try:
+                future.result(30)
+            except KafkaException as error:  # a client of transactions had Kafka make its topic
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
 
     def _transaction_topic(self, held: list[int]) -> NewTopic:
         return NewTopic(
