@@ -58,9 +58,8 @@ class FencedWriter:
     """
 
     def __init__(self, bootstrap: str, transactional_id: str) -> None:
-        self.transactional_id, self._bootstrap = transactional_id, bootstrap
+        self.transactional_id = transactional_id
         self._last = -1
-        self._topics: tuple[str, ...] = ()
         self._producer = Producer(
             {
                 **CLIENT_TUNING,
@@ -78,25 +77,6 @@ class FencedWriter:
     def committed(self) -> int:
         """Offset behind the last record of the last transaction, and behind its commit marker."""
         return self._last + 2
-
-    def renewed(self) -> "FencedWriter":
-        """Return a new writer under the same id, as warm: each can `fence` once only."""
-        other = FencedWriter(self._bootstrap, self.transactional_id)
-        other.warm_up(self._topics)
-        return other
-
-    def warm_up(self, topics: Iterable[str]) -> None:
-        """Learn now who leads these topics, rather than in the first commit.
-
-        Raises:
-            WriterFailed: the brokers did not answer in 30 s.
-        """
-        self._topics = tuple(topics)
-        try:
-            for topic in self._topics:
-                self._producer.list_topics(topic, _FENCE_TIMEOUT_S)
-        except KafkaException as error:
-            raise self._failure(error, "asking for the leaders") from None
 
     def fence(self) -> None:
         """Become the only holder; what older holders left open is aborted when this returns.
