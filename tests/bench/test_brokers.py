@@ -75,7 +75,6 @@ class Traffic:
 
     def _write(self) -> None:
         writer = FencedWriter(self._bootstrap, self._id)
-        writer.warm_up(["outputs", "order"])
         writer.fence()
         while not self._ended.wait(PAUSE_S):
             writer.commit(RECORDS)
@@ -105,8 +104,7 @@ def struck(kafka: Kafka, traffic: Traffic) -> float:
 
 def idle(kafka: Kafka, seconds: float = 10) -> float:
     """Return the processor time of this process, in ms a second, for clients that only wait."""
-    writer = FencedWriter(kafka.bootstrap, "idle")
-    writer.warm_up(["outputs", "order"])
+    FencedWriter(kafka.bootstrap, "idle").fence()
     used = time.process_time()
     time.sleep(seconds)
     return (time.process_time() - used) / seconds * 1000

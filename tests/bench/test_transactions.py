@@ -79,7 +79,6 @@ class Native:
 
     def __init__(self, bootstrap: str) -> None:
         self._writer = FencedWriter(bootstrap, "bench")
-        self._writer.warm_up(["outputs", "order"])
         self._writer.fence()
 
     def commit(self) -> None:
