@@ -101,8 +101,8 @@ class Control:
         message: str = "",
         reason: EndReason | None = None,
     ) -> None:
-        """Tell the supervisor the status now, and ten times a second."""
-        self._status = ChildStatus(
+        """Tell the supervisor the status at once; mere progress, with the next heartbeat."""
+        status = ChildStatus(
             state=state,
             lifeline=self._lifeline.port if self._lifeline else 0,
             in_sync=in_sync,
@@ -111,7 +111,10 @@ class Control:
             divergence=self.divergence,
             progress=progress,
         )
-        self._send()
+        news = self._status is None or _without_progress(status) != _without_progress(self._status)
+        self._status = status
+        if news:
+            self._send()
 
     def _send(self) -> None:
         if self._fd is None or self._status is None:
@@ -164,3 +167,7 @@ class Control:
         # The supervisor is gone, and the znode with it: nobody may publish from here. A hard end
         # is safe at any moment, since only whole transactions count.
         os._exit(ExitCode.ORPHANED)
+
+
+def _without_progress(status: ChildStatus) -> tuple[object, ...]:
+    return status.state, status.in_sync, status.message, status.reason, status.divergence
