@@ -220,6 +220,15 @@ def broker_coordinator(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return _servers(trial, chance, [trial.site.kafka.coordinator_of(trial.transactional_id)])
 
 
+def broker_controller(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the broker that is the active controller: who shuts it out must be found first."""
+    kafka = trial.site.kafka
+    wait_until(lambda: kafka.controller() is not None, LIMIT_S, "a controller")
+    controller = kafka.controller()
+    assert controller is not None, "there was one a moment ago"
+    return _servers(trial, chance, [controller])
+
+
 def two_brokers(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill two of three brokers: nothing can be written until one of them is back."""
     return _servers(trial, chance, chance.sample(trial.site.kafka.servers, 2))
@@ -345,6 +354,7 @@ FAULTS = {
     "broker-coordinator": Fault(
         "broker killed that coordinates transactions", broker_coordinator, 0
     ),
+    "broker-controller": Fault("broker killed that is the controller", broker_controller, 0),
     "two-brokers": Fault("two of three brokers killed", two_brokers, 1),
     "zookeeper-server": Fault("a following ZooKeeper server killed", zookeeper_server, 0),
     "zookeeper-leader": Fault("the leading ZooKeeper server killed", zookeeper_leader, 0),
