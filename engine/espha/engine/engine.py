@@ -80,6 +80,7 @@ class Engine:
         quarantine: Quarantine = BLIND,
         forgives: bool = False,
         agreement: Agreement | None = None,
+        commit_interval_s: float = 0.0,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning.
 
@@ -123,6 +124,7 @@ class Engine:
             agreement=self._agreement,
             quarantine=quarantine,
             doing=self._doing,
+            interval_s=commit_interval_s,
         )
         self._witness = Witness(log, inputs, self._at, self._doing)
         self._state = EngineState.STARTING
@@ -176,6 +178,7 @@ class Engine:
 
     def _look_at_role(self) -> None:
         """Begin to fence as soon as this engine is elected, whatever its main loop is about."""
+        self._leader.called.set()
         if self._control.role is Role.ACTIVE and self._state is EngineState.STANDBY:
             self._begin_to_fence()
 

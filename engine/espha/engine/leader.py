@@ -1,5 +1,6 @@
 """The active engine's work: take input, run a batch, commit it."""
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -45,8 +46,13 @@ class Leader:
         agreement: Agreement,
         quarantine: Quarantine,
         doing: Doing,
+        interval_s: float = 0.0,
     ) -> None:
-        """Go on at `at`, which moves on with each commit; `model` is the model's digest."""
+        """Go on at `at`, which moves on with each commit; `model` is the model's digest.
+
+        `interval_s`: how long to wait from the begin of one commit to that of the next one, at
+        least. What comes meanwhile shares the next one, and what that costs.
+        """
         self._quarantine = quarantine
         self._calm = False
         """In a stretch where engines have died: time has passed, and stands still now."""
@@ -55,7 +61,10 @@ class Leader:
         self.publisher = publisher
         self._name, self._model, self._runtime = name, model, runtime
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
-        self._committed = 0.0
+        self._interval_s = interval_s
+        self._began = self._committed = 0.0
+        self.called = threading.Event()
+        """Set by whoever wants the next step not to wait for the interval's end."""
 
     def take_over(self) -> None:
         """Commit the take-over itself: a batch of the input at hand, or an empty one."""
@@ -71,6 +80,8 @@ class Leader:
             prove: commit in any case, to find out whether this engine still leads.
         """
         self._doing.begin(Step.WAITING)
+        if not prove and self._is_called_in_its_rest():
+            return False
         prove = prove or time.monotonic() - self._committed > _PROOF_S
         wait_s = 0.0 if prove else self._wait_s()
         if self._carefully(wait_s):
@@ -90,6 +101,12 @@ class Leader:
     def step_down(self) -> None:
         """Get ready to take over once more."""
         self.publisher = self.publisher.renewed()
+
+    def _is_called_in_its_rest(self) -> bool:
+        """Let the interval pass; say whether somebody wants something meanwhile."""
+        called = self.called.wait(max(0.0, self._began + self._interval_s - time.monotonic()))
+        self.called.clear()
+        return called
 
     def _wait_s(self) -> float:
         """Return how long (s) to wait for input before windows have something to do anyway."""
@@ -120,6 +137,7 @@ class Leader:
         self, ranges: list[Range], inputs: list[Input], *, careful: bool = False, heir: str = ""
     ) -> None:
         """Run a batch and commit it: its outputs and its order record, or nothing."""
+        self._began = time.monotonic()
         at = self._at
         clock = at.clock if careful else self._now()
         skipped = self._quarantine.skips(inputs)

@@ -145,6 +145,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         agreement=_agreement(begin),
         clock=LogClock(lambda: broker_time(settings.bootstrap, plan.scratch)),
         quarantine=_quarantine(settings, control, wanted.topics[plan.order_log]),
+        commit_interval_s=settings.commit_interval_ms / 1000,
     )
 
 

@@ -77,6 +77,13 @@ class Settings(BaseModel):
     jars: Path = Field(
         Path("/opt/espha/jars"), description="Folder with the engine's own jar and kafka-clients."
     )
+    commit_interval_ms: int = Field(
+        25,
+        ge=0,
+        le=10_000,
+        description="Time from the begin of one commit to that of the next one, ms, at least: with "
+        "less, output comes sooner; with more, brokers and engines have less to do.",
+    )
     snapshots: str = Field(
         "",
         description="Folder for snapshots, on the engine's own volume; empty: none are written.",
