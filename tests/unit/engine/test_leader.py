@@ -1,0 +1,102 @@
+"""The interval between two commits, and what may break it."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+from espha.engine.agreement import Agreement
+from espha.engine.checkpoints import Checkpoints
+from espha.engine.clock import LogClock
+from espha.engine.inputs import Inputs
+from espha.engine.leader import Leader
+from espha.engine.position import Position
+from espha.engine.quarantine import BLIND
+from espha.pipeline.job import Batch, Input, Result
+from espha.protocol.activity import Doing
+from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
+from espha.protocol.order import OrderRecord, Range
+
+TOPIC = "t.I"
+LONG_S = 1e6
+
+
+class Site:
+    """One row more each time; commits are counted."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.commits: list[int] = []
+
+    def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
+        """Take a row."""
+        self.taken += 1
+        return [Range(TOPIC, self.taken - 1, self.taken)], [Input(TOPIC, self.taken - 1, b"x")]
+
+    def next_offsets(self) -> Mapping[str, int]:
+        """Say where the rows go on."""
+        return {TOPIC: self.taken}
+
+    def begin(self) -> int:
+        """Have no number."""
+        return 0
+
+    def commit(self, result: Result, order_record: bytes) -> None:
+        """Note how many records it has."""
+        self.commits.append(OrderRecord.model_validate_json(order_record).records or 0)
+
+    def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
+        """Make nothing of them."""
+        return [Result([], 0) for _ in batches]
+
+    def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
+        """Take none."""
+        return CheckpointBegun(error="none here")
+
+
+def leader(site: Site, interval_s: float) -> Leader:
+    made = Leader(
+        site,
+        cast("Inputs", site),
+        cast("Any", site),
+        Position(),
+        name="e",
+        model="m",
+        runtime="r",
+        acknowledge=lambda record: None,
+        quarantine=BLIND,
+        clock=LogClock(),
+        agreement=Agreement(Checkpoints()),
+        doing=Doing(),
+        interval_s=interval_s,
+    )
+    made.take_over()
+    return made
+
+
+def test_without_an_interval_each_step_commits() -> None:
+    site = Site()
+    active = leader(site, 0)
+    assert [active.step() for _ in range(3)] == [True] * 3
+    assert site.commits == [1] * 4
+
+
+@pytest.mark.timeout(60)
+def test_who_calls_is_not_kept_waiting_and_nothing_is_committed() -> None:
+    site = Site()
+    active = leader(site, LONG_S)
+    answers: list[bool] = []
+    resting = threading.Thread(target=lambda: answers.append(active.step()))
+    resting.start()
+    active.called.set()
+    resting.join()
+    assert (answers, site.commits) == ([False], [1])
+
+
+def test_a_proof_does_not_wait() -> None:
+    site = Site()
+    active = leader(site, LONG_S)
+    assert active.step(prove=True)
+    active.hand_over("another")
+    assert len(site.commits) == 3
