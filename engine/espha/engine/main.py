@@ -121,6 +121,10 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
     session = open_session(settings.spark_master, settings.jars)
     job = BatchJob(session, xml, project, plan, collect=False)
     greet(job, _GREETING_S)
+    job.when_ended(
+        jvm=lambda: _give_up(control, EndReason.UNKNOWN, "the JVM has ended"),
+        worker=lambda: _give_up(control, EndReason.WORKER, "Spark's worker has ended"),
+    )
     wanted = requirements(settings.bootstrap, project, plan)
     begin = recovery.restore(job, wanted)
     meta = begin.header if begin else None
@@ -180,6 +184,7 @@ def _scheduler(
 
 
 def _give_up(control: Control, reason: EndReason, message: str) -> NoReturn:
+    control.let_go()
     _LOG.error(message, state=reason.state, reason=reason)
     control.report(reason.state, False, message=message, reason=reason)
     sys.stdout.flush()

@@ -9,11 +9,13 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+from espha.pipeline.ends import when_closed
 
 
 class Wanted(IntEnum):
@@ -205,6 +207,10 @@ class Channel:
         if outcome is Outcome.BROKEN:
             raise ChannelError(said)
         raise TransactionError(said, outcome is Outcome.FENCED)
+
+    def when_closed(self, then: Callable[[], None]) -> None:
+        """Have `then` called, in a thread of its own, when the JVM closes its end, or ends."""
+        when_closed(self._socket.fileno(), then)
 
     def close(self) -> None:
         """Let go."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from espha.connectors.files import record_layout, record_style
 from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.pipeline import worker
+from espha.pipeline.ends import when_ended
 from espha.pipeline.fitting import REASON_BYTES, dead_letter_of, fits, shortened
 from espha.pipeline.stream import (
     BROKEN,
@@ -158,6 +159,8 @@ class BatchJob:
                 sends them to Kafka where that is asked for.
         """
         self._plan = plan
+        self._worker: int | None = None
+        self._worker_ended: Callable[[], None] | None = None
         self._collects = collect
         self._sources = [project.windows[path] for path in plan.inputs]
         self._outputs = [project.windows[path] for path in plan.outputs]
@@ -215,6 +218,7 @@ class BatchJob:
             if summed.broken is not None:
                 raise _broken(_rows(batches)[summed.broken], answer)
             self._expect_held(answer, next(every))
+            self._meet(answer["worker"])
             yield Result([], summed.refused, answer["due"], summed)
 
     def _collect(self, batches: list[Batch], _: int) -> Iterator[Result]:
@@ -233,6 +237,21 @@ class BatchJob:
             refused = sum(output.topic == self._plan.dead_letters for output in outputs)
             yield Result(outputs, refused, answer["due"])
             batch, outputs = next(every, batch), []
+
+    def when_ended(self, jvm: Callable[[], None], worker: Callable[[], None]) -> None:
+        """Have these called, from other threads, when the JVM or the worker ends.
+
+        Whoever waits for an answer hears of it, too; but the worker's end passes through Spark, and
+        who waits for something else hears nothing.
+        """
+        self._worker_ended = worker
+        self._stream.when_closed(jvm)
+
+    def _meet(self, worker: int) -> None:
+        """Note who the worker is."""
+        if worker != self._worker and self._worker_ended:
+            self._worker = worker
+            when_ended(worker, self._worker_ended)
 
     def greet(self) -> None:
         """Make an empty call; it comes back when everything has started and passes rows on."""

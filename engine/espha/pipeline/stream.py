@@ -169,6 +169,10 @@ class Stream:
         begin = packed(Wanted.CALL, _CALL.pack(collecting, transaction, int(_LIMIT_S * 1000)))
         return self._channel.exchange(_requests(begin, asked), _LIMIT_S + _MARGIN_S)
 
+    def when_closed(self, then: Callable[[], None]) -> None:
+        """Have `then` called, in a thread of its own, when the JVM ends."""
+        self._channel.when_closed(then)
+
     def close(self) -> None:
         """End the query."""
         self._stream.end()

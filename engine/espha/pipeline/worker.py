@@ -12,6 +12,7 @@ with `opcode`, `flags`, `f0` ….
 
 import gc
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -264,6 +265,7 @@ class _Worker:
         if "held" not in answer and self._kernel is not None:
             self._sequence = answer["sequence"]
             answer["due"] = self._kernel.due()
+            answer["worker"] = os.getpid()
         self._out.add(row, 0, OPENED, json.dumps(answer))
 
     def _note(self, row: int, source: int, value: str, cells: tuple[Any, ...] | None) -> None:

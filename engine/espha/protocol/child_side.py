@@ -116,6 +116,11 @@ class Control:
         if news:
             self._send()
 
+    def let_go(self) -> None:
+        """Let those who hold on to this process know now that it ends."""
+        if self._lifeline:
+            self._lifeline.end()
+
     def _send(self) -> None:
         if self._fd is None or self._status is None:
             return

@@ -21,6 +21,8 @@ class Lifeline:
         """Listen on a port, 0: a free one; one that is in use costs only the lifeline."""
         self.port = 0
         """Where it listens; 0: nowhere."""
+        # One that is pushed out by newer ones makes a new connection; an end is more than that.
+        self._held: deque[socket.socket] = deque(maxlen=_HELD_AT_MOST)
         try:
             self._server = socket.create_server((host, port))
         except OSError as error:
@@ -29,9 +31,13 @@ class Lifeline:
         self.port = int(self._server.getsockname()[1])
         threading.Thread(target=self._accept, name="lifeline", daemon=True).start()
 
+    def end(self) -> None:
+        """End the connections now: this process follows, but the kernel first clears its memory."""
+        for held in list(self._held):
+            with contextlib.suppress(OSError):
+                held.shutdown(socket.SHUT_RDWR)
+
     def _accept(self) -> None:
-        # One that is pushed out by newer ones makes a new connection; an end is more than that.
-        held: deque[socket.socket] = deque(maxlen=_HELD_AT_MOST)
         with contextlib.suppress(OSError):
             while True:
-                held.append(self._server.accept()[0])
+                self._held.append(self._server.accept()[0])
