@@ -26,16 +26,22 @@ class Lifeline:
         try:
             self._server = socket.create_server((host, port))
         except OSError as error:
+            self._server = socket.socket()
             _LOG.warning("no lifeline", port=port, error=str(error))
             return
         self.port = int(self._server.getsockname()[1])
         threading.Thread(target=self._accept, name="lifeline", daemon=True).start()
 
     def end(self) -> None:
-        """End the connections now: this process follows, but the kernel first clears its memory."""
-        for held in list(self._held):
+        """End it now: this process follows, but the kernel clears its memory first.
+
+        Whoever finds a connection cut tries to make a new one, and must be refused.
+        """
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        while self._held:
             with contextlib.suppress(OSError):
-                held.shutdown(socket.SHUT_RDWR)
+                self._held.pop().shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):

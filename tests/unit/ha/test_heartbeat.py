@@ -166,6 +166,15 @@ def test_a_lifeline_whose_port_is_taken_is_none() -> None:
         assert Lifeline("127.0.0.1", taken.getsockname()[1]).port == 0
 
 
+def test_a_process_that_is_about_to_end_says_so(ends: Ends) -> None:
+    """It lets go of its lifeline, and still is there."""
+    lifeline = Lifeline("127.0.0.1", 0)
+    Monitor(f"127.0.0.1:{lifeline.port}", ends.put)
+    assert nothing(ends, 0.3)
+    lifeline.end()
+    assert ends.get(timeout=10) is End.ENDED
+
+
 def test_a_lifeline_holds_no_more_connections_than_it_needs() -> None:
     port = Lifeline("127.0.0.1", 0).port
     before = len(list(Path("/proc/self/fd").iterdir()))
