@@ -27,6 +27,7 @@ from espha.engine.clock import LogClock
 from espha.engine.follower import Follower, Job
 from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
+from espha.engine.memory import Memory
 from espha.engine.position import Position
 from espha.engine.publisher import Publisher
 from espha.engine.quarantine import BLIND, Quarantine
@@ -81,6 +82,7 @@ class Engine:
         forgives: bool = False,
         agreement: Agreement | None = None,
         commit_interval_s: float = 0.0,
+        memory: Memory | None = None,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning.
 
@@ -126,6 +128,7 @@ class Engine:
             doing=self._doing,
             interval_s=commit_interval_s,
         )
+        self._memory = memory or Memory()
         self._witness = Witness(log, inputs, self._at, self._doing)
         self._state = EngineState.STARTING
         self._name = name
@@ -298,6 +301,7 @@ class Engine:
             checkpoint_digest=self._agreement.last.digest,
             **vars(at.counts),  # dict() of a model costs several times as much
             **vars(self._scheduler.facts()),
+            **vars(self._memory.facts()),
         )
         in_sync = state in (EngineState.STANDBY, EngineState.ACTIVE)
         self._control.report(state, in_sync, progress)

@@ -16,6 +16,7 @@ from espha.engine.clock import LogClock
 from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
+from espha.engine.memory import Memory
 from espha.engine.quarantine import Quarantine
 from espha.kafka.broker_time import broker_time
 from espha.kafka.order_log import OrderLog
@@ -150,6 +151,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         clock=LogClock(lambda: broker_time(settings.bootstrap, plan.scratch)),
         quarantine=_quarantine(settings, control, wanted.topics[plan.order_log]),
         commit_interval_s=settings.commit_interval_ms / 1000,
+        memory=Memory(lambda: job.worker),
     )
 
 

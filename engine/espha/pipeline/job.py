@@ -159,7 +159,8 @@ class BatchJob:
                 sends them to Kafka where that is asked for.
         """
         self._plan = plan
-        self._worker: int | None = None
+        self.worker: int | None = None
+        """Process id of the worker, as far as it is known."""
         self._worker_ended: Callable[[], None] | None = None
         self._collects = collect
         self._sources = [project.windows[path] for path in plan.inputs]
@@ -249,9 +250,10 @@ class BatchJob:
 
     def _meet(self, worker: int) -> None:
         """Note who the worker is."""
-        if worker != self._worker and self._worker_ended:
-            self._worker = worker
-            when_ended(worker, self._worker_ended)
+        if worker != self.worker:
+            self.worker = worker
+            if self._worker_ended:
+                when_ended(worker, self._worker_ended)
 
     def greet(self) -> None:
         """Make an empty call; it comes back when everything has started and passes rows on."""

@@ -71,6 +71,20 @@ class SnapshotFacts(Message):
     )
 
 
+class MemoryFacts(Message):
+    """Memory of an engine's pod."""
+
+    worker_memory: Annotated[int | None, GAUGE] = Field(
+        None, description="Memory of Spark's worker, which holds the state, in bytes."
+    )
+    memory: Annotated[int | None, GAUGE] = Field(
+        None, description="Memory of all processes in the pod, without files' pages, in bytes."
+    )
+    memory_limit: Annotated[int | None, GAUGE] = Field(
+        None, description="The pod's limit of memory, in bytes; nothing where it has none."
+    )
+
+
 class Counts(Message):
     """What an engine has processed since the beginning of its model's order records."""
 
@@ -95,7 +109,7 @@ class Counts(Message):
         )
 
 
-class EngineProgress(SnapshotFacts, Counts):
+class EngineProgress(SnapshotFacts, MemoryFacts, Counts):
     """How far an engine is."""
 
     component: Annotated[Literal["engine"], LABEL] = Field(
