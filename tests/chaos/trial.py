@@ -25,7 +25,7 @@ from espha.kafka.reader import CLIENT_TUNING, PARTITION, Offsets, last_record, r
 from espha.kafka.writer import FencedWriter
 from espha.model import Project
 from espha.reader import read_project
-from support.replicas import LIMIT_S, active_of
+from support.replicas import LIMIT_S, Replica, active_of
 from support.servers import JAR_CACHE, wait_until
 
 _FRESH_MS = 2_000
@@ -133,9 +133,14 @@ class Trial:
 
     def active(self) -> Pod:
         """Return the pod whose engine is active, waiting for one."""
-        wait_until(lambda: len(active_of(list(self.pods))) == 1, LIMIT_S, "one active engine")
-        name = active_of(list(self.pods))[0].name
-        return next(pod for pod in self.pods if pod.name == name)
+        found: list[Replica] = []
+
+        def one() -> bool:
+            found[:] = active_of(list(self.pods))
+            return len(found) == 1
+
+        wait_until(one, LIMIT_S, "one active engine")
+        return next(pod for pod in self.pods if pod.name == found[0].name)
 
     def standbys(self) -> list[Pod]:
         """Return the others, in the order in which they will be elected."""
