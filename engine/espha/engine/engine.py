@@ -178,7 +178,6 @@ class Engine:
             self._doing.begin(Step.STARTING)
             self._job.run([Batch(expect, at.sequence, at.clock, [])])
         self._log.keep_warm()
-        self._inputs.keep_warm()
 
     def _look_at_role(self) -> None:
         """Begin to fence as soon as this engine is elected, whatever its main loop is about."""
@@ -207,7 +206,6 @@ class Engine:
     def _keep_warm(self) -> None:
         if time.monotonic() - self._warm > _WARM_S:
             self._log.keep_warm()
-            self._inputs.keep_warm()
             self._warm = time.monotonic()
 
     def _in_doubt(self) -> bool:
@@ -222,7 +220,6 @@ class Engine:
         self._doing.begin(Step.FENCING)
         fencing = self._begin_to_fence()
         self._log.hurry()
-        self._inputs.hurry()
         if fencing is not None:
             fencing.wait()
         fenced = time.monotonic()
@@ -254,7 +251,6 @@ class Engine:
         _LOG.warning("hot failover state switched to standby", sequence=self._at.sequence)
         # The marker of the last commit may not be there yet: begin before it, not behind it.
         self._log.reopen(self._leader.publisher.committed - 1)
-        self._inputs.relax()
         self._leader.step_down()
         self._may_fence = True
 

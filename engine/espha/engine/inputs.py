@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 from espha.kafka.held import STATISTICS, HeldTopics
 from espha.kafka.reader import PARTITION, LogError, Offsets, Standstill, check, reader
@@ -15,17 +15,12 @@ _BUFFERED_AT_MOST = 50_000
 """Records held for one topic; it is paused above that, and above its share of `BUFFER_BYTES`."""
 _FETCHED_AT_ONCE = 1000
 
-_BULK_MS = 50
-"""A standby has brokers collect records for so long. The order log names them later anyway, and
-each answer costs as much as the next one, however little is in it."""
-_BULK_BYTES = 1 << 20
 _STEP_S = 0.5
 
 
 class Inputs:
-    """Reads all input topics; what was read and not used stays buffered.
+    """Reads all input topics through one consumer; what was read and not used stays buffered.
 
-    One consumer gets records in bulk, for a standby; another one gets each as soon as it is there.
     The same buffer serves a standby and the active engine that it becomes, so nothing is read
     twice or skipped at a take-over.
     """
@@ -53,25 +48,9 @@ class Inputs:
         """The topic of which the order log asks for more: it is not paused, whatever it holds."""
         self.held_topics = HeldTopics()
         """Which topics somebody's open transaction keeps from being read."""
-        usual = {**STATISTICS, "stats_cb": self.held_topics.hear}
-        bulk = {**usual, "fetch.min.bytes": _BULK_BYTES}
-        self._bulk = reader(bootstrap, starts, _BULK_MS, bulk)
-        self._prompt = reader(bootstrap, {}, settings=usual)
-        self._consumer = self._bulk
-
-    def hurry(self) -> None:
-        """Get each record from now on as soon as it is there; costs brokers time."""
-        self._go_on_with(self._prompt)
-
-    def relax(self) -> None:
-        """Get records in bulk from now on, a little later."""
-        self._go_on_with(self._bulk)
-
-    def keep_warm(self) -> None:
-        """Keep what `hurry` needs from growing cold: it shall cost no connection then."""
-        self._assign(self._prompt)
-        self._prompt.poll(_STEP_S)
-        self._prompt.unassign()
+        self._consumer = reader(
+            bootstrap, starts, settings={**STATISTICS, "stats_cb": self.held_topics.hear}
+        )
 
     def cursors(self) -> dict[str, Cursor]:
         """Return where this engine is in each topic that it has used; a snapshot keeps it."""
@@ -164,22 +143,7 @@ class Inputs:
 
     def close(self) -> None:
         """Stop reading."""
-        self._bulk.close()
-        self._prompt.close()
-
-    def _go_on_with(self, consumer: Consumer) -> None:
-        if consumer is not self._consumer:
-            self._consumer.unassign()
-            self._consumer = consumer
-            self._assign(consumer)
-
-    def _assign(self, consumer: Consumer) -> None:
-        """Have a consumer read what comes behind the records that are here."""
-        consumer.assign(
-            [TopicPartition(topic, PARTITION, at) for topic, at in self._stable.items()]
-        )
-        if self._paused:
-            consumer.pause([TopicPartition(topic, PARTITION) for topic in self._paused])
+        self._consumer.close()
 
     def _expect(self, wanted: Range) -> None:
         topic = wanted.topic

@@ -125,9 +125,6 @@ class Rows:
         """Have nothing that nobody orders."""
         return False
 
-    def keep_warm(self) -> None:
-        """Nothing grows cold here."""
-
     def cursors(self) -> dict[str, Cursor]:
         """Return a fixed place."""
         return {TOPIC: Cursor(30, 31)}

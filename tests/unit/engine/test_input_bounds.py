@@ -60,7 +60,7 @@ class _Offsets:
 
 def made(monkeypatch: pytest.MonkeyPatch, topics: dict[str, list[bytes]]) -> Inputs:
     monkeypatch.setattr(inputs, "Offsets", _Offsets)
-    monkeypatch.setattr(inputs, "reader", lambda *_, **__: Consumer(topics))
+    monkeypatch.setattr(inputs, "reader", lambda bootstrap, starts, settings: Consumer(topics))
     return Inputs("", list(topics))
 
 
@@ -110,72 +110,3 @@ def test_a_topic_that_was_paused_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
     while found := read.take(5000, 0)[1]:
         taken += len(found)
     assert taken == 200
-
-
-class Topic:
-    """A consumer of a topic without end, whose records say where they lie."""
-
-    def __init__(self, starts: dict[str, int]) -> None:
-        self.at = dict(starts)
-        self.paused: set[str] = set()
-
-    def assign(self, partitions: list[Any]) -> None:
-        """Begin at these offsets."""
-        self.at = {each.topic: each.offset for each in partitions}
-        self.paused = set()
-
-    def unassign(self) -> None:
-        """Read nothing more."""
-        self.at = {}
-
-    def pause(self, partitions: list[Any]) -> None:
-        """Hand over nothing of these."""
-        self.paused |= {each.topic for each in partitions}
-
-    def poll(self, timeout: float) -> Any:
-        """Return the next record."""
-        for topic in self.at.keys() - self.paused:
-            self.at[topic] += 1
-            return _message(topic, self.at[topic] - 1, b"%d" % (self.at[topic] - 1))
-        return None
-
-    def consume(self, limit: int, timeout: float) -> list[Any]:
-        """Return two more."""
-        return [each for each in (self.poll(0), self.poll(0)) if each is not None]
-
-
-def consumers(monkeypatch: pytest.MonkeyPatch) -> list[Topic]:
-    """Have inputs read such topics; return the consumers that they make."""
-    made: list[Topic] = []
-
-    def reader(bootstrap: str, starts: dict[str, int], *_: Any, **__: Any) -> Topic:
-        made.append(Topic(starts))
-        return made[-1]
-
-    monkeypatch.setattr(inputs, "Offsets", _Offsets)
-    monkeypatch.setattr(inputs, "reader", reader)
-    return made
-
-
-def test_nothing_is_lost_or_double_between_bulk_and_haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read stays; what comes behind it comes from the other consumer."""
-    made = consumers(monkeypatch)
-    read = Inputs("", ["a"])
-    taken = [entry.offset for entry in read.take(2, 0)[1]]
-    for change in (read.hurry, read.hurry, read.relax, read.keep_warm, read.hurry):
-        change()
-        taken += [entry.offset for _ in range(3) for entry in read.take(2, 0)[1]]
-        assert sum(bool(each.at) for each in made) == 1, "one reads, and the other one rests"
-    assert taken == list(range(len(taken)))
-
-
-def test_a_paused_topic_stays_paused_with_the_other_consumer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made = consumers(monkeypatch)
-    monkeypatch.setattr(inputs, "_BUFFERED_AT_MOST", 3)
-    read = Inputs("", ["a"])
-    assert read.waiting()
-    assert made[0].paused == {"a"}
-    read.hurry()
-    assert made[1].paused == {"a"}

@@ -127,9 +127,6 @@ class Stage:
     def hurry(self) -> None:
         """Everything is quick here."""
 
-    def relax(self) -> None:
-        """And stays so."""
-
     def keep_warm(self) -> None:
         """Remember it."""
         self.warm += 1
@@ -405,5 +402,5 @@ def test_a_standby_keeps_warm_what_a_take_over_uses(monkeypatch: pytest.MonkeyPa
     """What is idle for minutes is closed by both ends, and a take-over would open it anew."""
     monkeypatch.setattr("espha.engine.engine._WARM_S", -1.0)
     stage = play(input_comes, input_comes, elect, input_comes)
-    assert stage.warm == 2 * 4, "at the start, then once a round, and not while it is active"
+    assert stage.warm == 4, "at the start, then once a round, and not while it is active"
     assert stage.log
