@@ -3,7 +3,6 @@
 import array
 import contextlib
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -20,6 +19,7 @@ from espha.protocol.control import (
     Ended,
     Forked,
 )
+from espha.protocol.ends import wait_for_end
 
 _FIRST_ANSWER_S = 300.0
 """A new fork server starts a JVM and imports half of Spark, on a machine that may do much else."""
@@ -187,7 +187,7 @@ class _Forked:
             self._fork_server.end()
             return
         with contextlib.suppress(ProcessLookupError):  # it has ended, and was collected
-            _wait_for_end(self._pid)
+            wait_for_end(self._pid)
         self._ended = True
 
     def code(self) -> int:
@@ -221,18 +221,3 @@ class _Forked:
         elif not self._ended:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)
-
-
-def _wait_for_end(pid: int) -> None:
-    """Wait until a process has ended, whoever is its parent, and even if that one is frozen.
-
-    Raises:
-        ProcessLookupError: there is none.
-    """
-    descriptor = os.pidfd_open(pid)
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        poll.poll()
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from espha.pipeline.ends import when_closed
+from espha.protocol.ends import when_closed
 
 
 class Wanted(IntEnum):
@@ -209,8 +209,8 @@ class Channel:
         raise TransactionError(said, outcome is Outcome.FENCED)
 
     def when_closed(self, then: Callable[[], None]) -> None:
-        """Have `then` called, in a thread of its own, when the JVM closes its end, or ends."""
-        when_closed(self._socket.fileno(), then)
+        """Have `then` called, in threads of their own, when the JVM ends; perhaps twice."""
+        when_closed(self._socket, then)
 
     def close(self) -> None:
         """Let go."""

@@ -15,7 +15,6 @@ from espha.connectors.files import record_layout, record_style
 from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.pipeline import worker
-from espha.pipeline.ends import when_ended
 from espha.pipeline.fitting import REASON_BYTES, dead_letter_of, fits, shortened
 from espha.pipeline.stream import (
     BROKEN,
@@ -34,6 +33,7 @@ from espha.pipeline.stream import (
     Summed,
 )
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, Restored, RestoreOrder
+from espha.protocol.ends import when_ended
 from espha.protocol.message import Message
 from espha.protocol.order import Skip
 from espha.protocol.records import (
@@ -240,7 +240,7 @@ class BatchJob:
             batch, outputs = next(every, batch), []
 
     def when_ended(self, jvm: Callable[[], None], worker: Callable[[], None]) -> None:
-        """Have these called, from other threads, when the JVM or the worker ends.
+        """Have these called, from other threads, when the JVM or the worker ends; perhaps twice.
 
         Whoever waits for an answer hears of it, too; but the worker's end passes through Spark, and
         who waits for something else hears nothing.

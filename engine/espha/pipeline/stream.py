@@ -170,7 +170,7 @@ class Stream:
         return self._channel.exchange(_requests(begin, asked), _LIMIT_S + _MARGIN_S)
 
     def when_closed(self, then: Callable[[], None]) -> None:
-        """Have `then` called, in a thread of its own, when the JVM ends."""
+        """Have `then` called, in threads of their own, when the JVM ends; perhaps twice."""
         self._channel.when_closed(then)
 
     def close(self) -> None:
