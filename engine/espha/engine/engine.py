@@ -50,6 +50,8 @@ _LOOK_S = 0.01
 
 The fence, which takes longer, has begun by then: it does not wait for the main loop.
 """
+_PROMPT_S = 0.1
+"""An heir that looks later than this may come too late, and asks whether it does."""
 _WARM_S = 60.0
 """So often a standby uses what a take-over uses: what is idle grows cold."""
 
@@ -109,6 +111,7 @@ class Engine:
             model=self._model,
             runtime=RUNTIME,
             moved=lambda: self._report(self._state),
+            named=self._look_at_heir,
             agreement=self._agreement,
             doing=self._doing,
         )
@@ -136,7 +139,7 @@ class Engine:
         self._fencing: Background | None = None
         self._may_fence = True
         """A publisher can fence once only, and this one has not yet."""
-        self._warm = time.monotonic()
+        self._warm = self._polled = time.monotonic()
         control.wake = self._look_at_role
 
     def run(self) -> None:
@@ -157,6 +160,7 @@ class Engine:
         while True:
             while self._control.role is Role.STANDBY and self._fencing is None:
                 self._doing.begin(Step.WAITING)
+                self._polled = time.monotonic()
                 self._follower.poll(_LOOK_S)
                 self._witness.look()
                 self._show_lag()
@@ -185,6 +189,16 @@ class Engine:
         if self._control.role is Role.ACTIVE and self._state is EngineState.STANDBY:
             self._begin_to_fence()
 
+    def _look_at_heir(self, heir: str) -> None:
+        """Lead when the order log, as far as it is known, ends with this engine's name.
+
+        The fence goes on beside what is left to process.
+        """
+        prompt = time.monotonic() - self._polled < _PROMPT_S
+        if prompt and heir == self._name and self._state is EngineState.STANDBY:
+            self._control.lead()
+            self._begin_to_fence()
+
     def _begin_to_fence(self) -> Background | None:
         with self._deciding:
             if self._may_fence:
@@ -198,7 +212,7 @@ class Engine:
         self._leader.publisher.fence()
 
     def _inherit(self) -> None:
-        """Take over when the last order record there is names this engine."""
+        """Lead when the last order record there is, asked for anew, names this engine."""
         heir, self._at.heir = self._at.heir, ""
         if heir == self._name and self._log.at(self._log.end()):
             self._control.lead()

@@ -68,6 +68,7 @@ class Follower:
         model: str,
         runtime: str,
         moved: Callable[[], None],
+        named: Callable[[str], None],
         doing: Doing,
         agreement: Agreement,
     ) -> None:
@@ -81,11 +82,13 @@ class Follower:
             model: the model's digest.
             runtime: versions, for people.
             moved: called when records have been processed.
+            named: called with the heir that the last record names, before it is processed.
             doing: hears of each step.
             agreement: compares states.
         """
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
-        self._model, self._runtime, self._moved = model, runtime, moved
+        self._model, self._runtime = model, runtime
+        self._moved, self._named = moved, named
         self._doing, self._agreement = doing, agreement
         self._base = at.sequence
         self.lag = Lag()
@@ -97,7 +100,10 @@ class Follower:
 
     def poll(self, timeout: float) -> None:
         """Process what is new, waiting up to `timeout` seconds for a record."""
-        self._follow(self._log.poll(timeout, _REPLAY_RECORDS))
+        records = self._log.poll(timeout, _REPLAY_RECORDS)
+        if records and records[-1].heir and not self._log.behind:
+            self._named(records[-1].heir)
+        self._follow(records)
         self.lag.look(self._log.behind)
         self._compare()
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from espha.connectors.topics import topic_plan
+from espha.engine import engine as module
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.kafka.held import HeldTopics
@@ -332,11 +333,21 @@ def test_another_ones_heir_stays_a_standby() -> None:
     assert stage.role is Role.STANDBY
 
 
-def test_an_heir_that_comes_too_late_leaves_it() -> None:
-    """Somebody has committed behind the record that names it, and this one has not read it yet."""
+@pytest.mark.parametrize("known", [True, False])
+def test_an_heir_that_comes_too_late_leaves_it(
+    monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Somebody has committed behind the record that names it, and this one has not read it yet.
+
+    It knows of that record, or it was frozen, and does not.
+    """
 
     def late(stage: Stage) -> None:
         name_heir("engine-0")(stage)
+        if known:
+            stage.behind = 1
+        else:
+            monkeypatch.setattr(module, "_PROMPT_S", 0.0)
         end = stage.end() + 2
         stage.end = lambda limit_s=0: end  # type: ignore[method-assign]
 
