@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from chaos.faults import FAULTS
 from chaos.site import Site, running
@@ -59,6 +61,7 @@ class Outcome:
     """One trial, judged.
 
     Attributes:
+        soak_gap_ms: the longest time between two outputs in the soak.
         error: what ended it too early; "" when nothing did.
         false_failovers: take-overs that no fault explains, in the soak and behind the last fault.
     """
@@ -67,6 +70,7 @@ class Outcome:
     verdict: Verdict = field(default_factory=Verdict)
     minutes: float = 0.0
     soak_minutes: float = 0.0
+    soak_gap_ms: float = 0.0
     false_failovers: int = 0
     error: str = ""
 
@@ -111,7 +115,7 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
                 trial.wait_in_sync(0.0)
             epoch = trial.epoch()
             if number == 0 and plan.soak_minutes:
-                _soak(trial, plan.soak_minutes, say)
+                outcome.soak_gap_ms = _soak(trial, plan.soak_minutes, say)
                 outcome.soak_minutes = plan.soak_minutes
                 outcome.false_failovers, epoch = trial.epoch() - epoch, trial.epoch()
             for place, name in enumerate(names, start=1):
@@ -171,9 +175,31 @@ def _told(strike: Strike) -> str:
     )
 
 
-def _soak(trial: Trial, minutes: float, say: Say) -> None:
-    """Let the load run; say each minute where things stand."""
+def _soak(trial: Trial, minutes: float, say: Say) -> float:
+    """Let the load run; say each minute where things stand; return the longest gap, in ms."""
+    longest = 0.0
     for minute in range(1, round(minutes) + 1):
+        seen = max(0, len(trial.reader.refresh()) - 1)
         time.sleep(60)
         trial.wait_in_sync(0.0)
-        say(f"minute {minute}: {len(trial.reader.arrivals)} outputs, epoch {trial.epoch()}")
+        times = [each.time for each in trial.reader.refresh()[seen:]]
+        gap = 1000 * max((after - before for before, after in pairwise(times)), default=0.0)
+        longest = max(longest, gap)
+        snapshots = [_snapshot(pod.status()) for pod in trial.pods]
+        say(
+            f"minute {minute}: {len(trial.reader.arrivals)} outputs, epoch {trial.epoch()}, "
+            f"longest gap {gap:.0f} ms; {', '.join(filter(None, snapshots))}"
+        )
+    return longest
+
+
+def _snapshot(status: dict[str, Any]) -> str:
+    """Say what an engine's newest snapshot was, and the worker that it was taken of."""
+    if not status.get("snapshot_bytes"):
+        return ""
+    mib = {name: (status.get(name) or 0) / 2**20 for name in ("snapshot_bytes", "worker_memory")}
+    return (
+        f"{status['name']}: snapshot of {mib['snapshot_bytes']:.0f} MiB in "
+        f"{status.get('snapshot_took_ms')} ms, held up {status.get('snapshot_ms')} ms, "
+        f"worker {mib['worker_memory']:.0f} MiB"
+    )

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.expect import expect_join, expect_plain, expect_two
+from chaos.expect import expect_join, expect_large, expect_plain, expect_two
 from chaos.here import ROOT
+
+LARGE_KEYS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Model:
         stamp: from an output's text back to that wall clock.
         sums: what `espha verify --sum-window` is told, for models that it can recompute.
         expect: from order log and inputs to the texts that must come out, for other models.
+        snapshot_s: seconds between two snapshots; short ones, for campaigns that restart much.
         own_topics: it names its topics itself, so that it may be renamed; `TOPICS` stands there for
             the first part of their names.
     """
@@ -30,6 +33,7 @@ class Model:
     stamp: Callable[[str], int]
     sums: tuple[str, ...] = ()
     expect: Callable[..., list[str]] | None = None
+    snapshot_s: int = 10
     own_topics: bool = False
 
     def write(self, folder: Path, topics: str, name: str = "") -> Path:
@@ -46,6 +50,12 @@ class Model:
         path = folder / f"{name or 'model'}.xml"
         path.write_text(text, encoding="utf-8")
         return path
+
+
+def _row_of_a_million(number: int, ms: int) -> str:
+    """Return a row for one of a million keys, which come in an order that means nothing."""
+    key = number * 7919 % LARGE_KEYS
+    return f"P,N,{key},{number},name of the key {key},{ms}"
 
 
 def _order_or_price(number: int, ms: int) -> str:
@@ -76,6 +86,14 @@ MODELS = {
         lambda text: int(text.split(",")[4]),
         expect=expect_plain,
         own_topics=True,
+    ),
+    "large": Model(
+        Path(__file__).parent / "models" / "large.xml",
+        ("cq/rows",),
+        _row_of_a_million,
+        lambda text: int(text.split(",")[5]),
+        expect=expect_large,
+        snapshot_s=60,
     ),
     "join": Model(
         Path(__file__).parent / "models" / "join.xml",

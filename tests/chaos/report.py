@@ -51,6 +51,7 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
         "seed": plan.seed,
         "minutes": round(outcome.minutes, 2),
         "soak": outcome.soak_minutes,
+        "soak_gap_ms": round(outcome.soak_gap_ms),
         "error": outcome.error,
         "false_failovers": outcome.false_failovers,
         **_plain(outcome.verdict),
@@ -85,9 +86,11 @@ def rows(summary: Summary) -> list[list[str]]:
     """Return the table: a line for each fault and rate, soak, and model; for everything."""
     lines = [_line(fault, rate, of, of.damage) for fault, rate, of in summary.groups()]
     for soak in sorted(summary.soaks, key=lambda each: each.rate):
-        filler = ["-"] * (len(HEADINGS) - 3)
-        lines.append([f"none, {soak.minutes:.0f} min", f"{soak.rate:g}", *filler])
-        lines[-1] += [str(soak.false_failovers), *["-"] * len(DAMAGES)]
+        line = ["-"] * len((*HEADINGS, *DAMAGES))
+        line[:2] = f"none, {soak.minutes:.0f} min, model {soak.model}", f"{soak.rate:g}"
+        line[HEADINGS.index("max ms")] = str(soak.gap_ms)
+        line[HEADINGS.index("false failovers")] = str(soak.false_failovers)
+        lines.append(line)
     trials = sorted(summary.trials, key=lambda each: each.model)
     for each in trials if len(trials) > 1 else ():
         own = total(part for part in summary.figures if part.model == each.model)

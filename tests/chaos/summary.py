@@ -61,15 +61,18 @@ class Trials(BaseModel):
 
 
 class Soak(BaseModel):
-    """All load without a fault, at one rate."""
+    """All load without a fault, of one model at one rate; `gap_ms` is the longest one."""
 
+    model: str
     rate: float
     minutes: float
+    gap_ms: int
     false_failovers: int
 
     def add(self, other: "Soak") -> None:
         """Take another soak in."""
         self.minutes += other.minutes
+        self.gap_ms = max(self.gap_ms, other.gap_ms)
         self.false_failovers += other.false_failovers
 
 
@@ -115,9 +118,13 @@ class Summary(BaseModel):
         _add(self.trials, _trial(run), "model")
         if run["soak"]:
             soak = Soak(
-                rate=run["rate"], minutes=run["soak"], false_failovers=run["false_failovers"]
+                model=run["model"],
+                rate=run["rate"],
+                minutes=run["soak"],
+                gap_ms=run["soak_gap_ms"],
+                false_failovers=run["false_failovers"],
             )
-            _add(self.soaks, soak, "rate")
+            _add(self.soaks, soak, "model", "rate")
         for strike in run["strikes"]:
             _add(self.figures, _figures(run, strike), "fault", "model", "rate")
 

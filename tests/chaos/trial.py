@@ -29,7 +29,6 @@ from support.replicas import LIMIT_S, Replica, active_of
 from support.servers import JAR_CACHE, wait_until
 
 _FRESH_MS = 2_000
-_SNAPSHOT_S = 10
 
 
 class Trial:
@@ -83,7 +82,7 @@ class Trial:
             "ESPHA_DEPLOYMENT": f"chaos/{self.id}",
             "ESPHA_JARS": str(JAR_CACHE / "engine"),
             "ESPHA_SNAPSHOTS": str(self.folder / engine),
-            "ESPHA_SNAPSHOT_INTERVAL_S": str(_SNAPSHOT_S),
+            "ESPHA_SNAPSHOT_INTERVAL_S": str(self.model.snapshot_s),
             "ESPHA_ACK_LOG": str(self.ack_log(engine)),
             **(self.clocks[engine].environment() if engine in self.clocks else {}),
             **(poisoned.environment() if "poison" in self._needs else {}),

@@ -1,6 +1,6 @@
-"""What the models `two` and `join` must publish, worked out by hand."""
+"""What the models must publish, worked out by hand."""
 
-from chaos.expect import expect_join, expect_two
+from chaos.expect import expect_join, expect_large, expect_two
 
 
 def test_rows_leave_by_the_order_logs_clock() -> None:
@@ -32,3 +32,9 @@ def test_an_order_finds_a_price_that_was_read_before_it_and_is_young() -> None:
     assert expect_join(order, inputs) == [
         "I,N, 2,1,x,", "I,N, 4,1,x,10", "I,N, 6,3,x,30", "I,N, 8,3,x,",
     ]  # fmt: skip
+
+
+def test_every_tenth_row_of_a_large_state_comes_out() -> None:
+    order = [{"clock": 1, "inputs": [["rows", 0, 2]]}, {"clock": 2, "inputs": [["rows", 2, 4]]}]
+    inputs = {"rows": ["P,N,7,0,a,1", "P,N,8,1,b,1", "P,N,7,10,c,2", "P,N,9,11,d,2"]}
+    assert expect_large(order, inputs) == ["P,N, 7,0,a,1", "P,N, 7,10,c,2"]

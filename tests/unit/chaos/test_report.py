@@ -117,14 +117,16 @@ def test_a_soak_needs_no_faults() -> None:
 
 def test_each_rate_and_each_soak_has_a_line() -> None:
     slow, soak = run(), run(strikes=[], false_failovers=1)
-    slow["rate"], soak["soak"] = 10, 30
-    lines = [line[:3] for line in report.rows(summary.of([run(), slow, soak]))]
-    assert lines == [
+    slow["rate"], soak["soak"], soak["soak_gap_ms"] = 10, 30, 180
+    lines = report.rows(summary.of([run(), slow, soak]))
+    assert [line[:3] for line in lines] == [
         ["engine", "10", "2"],
         ["engine", "200", "2"],
-        ["none, 30 min", "200", "-"],
+        ["none, 30 min, model ha", "200", "-"],
         ["together", "-", "4"],
     ]
+    told = dict(zip(report.HEADINGS[::-1], lines[2][: len(report.HEADINGS)][::-1], strict=True))
+    assert (told["max ms"], told["false failovers"]) == ("180", "1")
 
 
 def test_each_model_has_a_line_where_there_are_several() -> None:
