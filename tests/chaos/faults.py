@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 
 from chaos.poisoned import EXITS, HANGS, RAISES
-from chaos.site import Pod
+from chaos.site import LOOK_S, Pod
 from chaos.stroke import Mend, Stroke, lasting, servers_down
 from chaos.trial import Trial
 from chaos.wires import cut, cut_broker, node, rename, slow, switchover_without_zookeeper
@@ -50,7 +50,10 @@ def restart(trial: Trial, *pods: Pod) -> Mend:
         survivors = [pod for pod in trial.pods if pod not in pods]
         if survivors:
             wait_until(
-                lambda: any(pod.is_in("active") for pod in survivors), LIMIT_S, "a successor"
+                lambda: any(pod.is_in("active") for pod in survivors),
+                LIMIT_S,
+                "a successor",
+                LOOK_S,
             )
         for pod in pods:
             pod.start()
@@ -158,7 +161,10 @@ def switchover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
         def mend() -> None:
             wait_until(
-                lambda: any(each.is_in("active") for each in standbys), LIMIT_S, "handed over"
+                lambda: any(each.is_in("active") for each in standbys),
+                LIMIT_S,
+                "handed over",
+                LOOK_S,
             )
 
         return Stroke(pod.name, mend, f"to {asked or 'the next one'}")

@@ -18,11 +18,13 @@ class Stroke:
         target: whom.
         mend: takes the cause away; returns when that is done, not when all is well again.
         detail: what chance has chosen, for example for how long.
+        lasts: whether the cause goes away at a certain time, so that `mend` must not be late.
     """
 
     target: str
     mend: Mend
     detail: str = ""
+    lasts: bool = False
 
 
 def lasting(duration: float, target: str, end: Mend, detail: str = "") -> Stroke:
@@ -33,7 +35,7 @@ def lasting(duration: float, target: str, end: Mend, detail: str = "") -> Stroke
         time.sleep(max(0.0, until - time.monotonic()))
         end()
 
-    return Stroke(target, mend, f"{duration:.1f} s{detail}")
+    return Stroke(target, mend, f"{duration:.1f} s{detail}", lasts=True)
 
 
 def servers_down(

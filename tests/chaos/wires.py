@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 
 from chaos.proxy import Proxy, Weather
-from chaos.site import SERVICES, Pod, cables
+from chaos.site import LOOK_S, SERVICES, Pod, cables
 from chaos.stroke import Stroke, lasting, servers_down
 from chaos.trial import Trial
 from support.replicas import LIMIT_S, in_sync
@@ -27,7 +27,12 @@ def node(trial: Trial, chance: Random) -> Callable[[], Stroke]:
         pod.freeze()
 
         def mend() -> None:
-            wait_until(lambda: any(each.is_in("active") for each in others), LIMIT_S, "a successor")
+            wait_until(
+                lambda: any(each.is_in("active") for each in others),
+                LIMIT_S,
+                "a successor",
+                LOOK_S,
+            )
             pod.stop()
             _proxy(trial).heal(*pulled)
             pod.start()
@@ -86,7 +91,12 @@ def rename(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
         def mend() -> None:
             others = [each for each in trial.pods if each is not pod]
-            wait_until(lambda: any(each.is_in("active") for each in others), LIMIT_S, "a successor")
+            wait_until(
+                lambda: any(each.is_in("active") for each in others),
+                LIMIT_S,
+                "a successor",
+                LOOK_S,
+            )
             pod.stop()
             pod.environment["ESPHA_MODEL"] = model
             pod.start()

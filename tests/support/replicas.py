@@ -13,6 +13,8 @@ from espha.local.waiting import wait_until
 LIMIT_S = 150.0
 """For longer than this nothing may stand still, however busy the machine is."""
 
+_LOOK_S = 0.1
+
 
 class Replica(replicas.Replica):
     """One `espha supervise -- …` process: an engine or an adapter, as it runs in a pod."""
@@ -47,7 +49,7 @@ def restarted(*replicas: Replica) -> Callable[[], None]:
     def again() -> bool:
         return all(_restarts(replica) > before[replica.name] for replica in replicas)
 
-    return lambda: wait_until(again, LIMIT_S, f"{', '.join(before)} started again")
+    return lambda: wait_until(again, LIMIT_S, f"{', '.join(before)} started again", _LOOK_S)
 
 
 def _restarts(replica: Replica) -> int:
