@@ -224,12 +224,12 @@ class Offsets:
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
         request_s: float = _REQUEST_TIMEOUT_S,
     ) -> int:
-        return int(self._asked(topic, spec, isolation, request_s).result().offset)
+        return _known(self._asked(topic, spec, isolation, request_s))
 
     def _ends(self, topic: str) -> Ends:
         latest = OffsetSpec.latest()
         asked = [self._asked(topic, latest, level) for level in _LEVELS]
-        return Ends(*(int(future.result().offset) for future in asked))
+        return Ends(*(_known(future) for future in asked))
 
     def _asked(
         self,
@@ -252,6 +252,18 @@ class Offsets:
             TopicCollection([topic]), request_timeout=_REQUEST_TIMEOUT_S
         )
         return futures[topic].result()
+
+
+def _known(future: Future[Any]) -> int:
+    """Return the offset that a broker has told.
+
+    Raises:
+        KafkaException: it does not know yet, having just begun to lead the partition.
+    """
+    offset = int(future.result().offset)
+    if offset < 0:
+        raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
+    return offset
 
 
 @contextmanager
