@@ -43,7 +43,9 @@ _QUESTION = struct.pack(">ihhih", 10, 18, 0, 0, -1)
 _LATELY_MS = 300
 """Who has heard a broker so lately has heard it after it fell silent here."""
 _SETTLED_S = 2.0
-"""For so long nothing must have changed before who is silent says something about others."""
+"""For so long nothing must have changed before an engine that stands still may be to blame."""
+_SETTLED_WITHOUT_S = 30.0
+"""The same, where a broker is silent: partitions find new leaders first, and clients find these."""
 
 
 class KafkaProbe:
@@ -89,9 +91,14 @@ class KafkaProbe:
 
     @property
     def settled(self) -> bool:
-        """Whether somebody answers, and who does has been the same for a while."""
-        lately = (self._brokers[at].silent_ms < _LATELY_MS for at in self._up())
-        return self.reachable and self._calm_s > _SETTLED_S and all(lately)
+        """Whether most brokers answer, and who does has been the same for a while.
+
+        Without most of them nothing can be written, whoever tries.
+        """
+        up = self._up()
+        wanted_s = _SETTLED_S if len(up) == len(self._brokers) else _SETTLED_WITHOUT_S
+        lately = (self._brokers[at].silent_ms < _LATELY_MS for at in up)
+        return 2 * len(up) > len(self._brokers) and self._calm_s > wanted_s and all(lately)
 
     def _up(self) -> list[int]:
         return [at for at, up in enumerate(self._before) if up]
