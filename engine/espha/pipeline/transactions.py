@@ -57,9 +57,10 @@ _SETTINGS = {
     "request.timeout.ms": "5000",
     "socket.connection.setup.timeout.ms": "1000",
     "socket.connection.setup.timeout.max.ms": "2000",
-    # «Still aborting», «still committing», «not the leader»: milliseconds, not the stock 100.
+    # «Still aborting», «still committing», «not the leader»: milliseconds, not the stock 100. What
+    # takes longer is asked for ever more rarely: brokers that come back have enough to do.
     "retry.backoff.ms": "2",
-    "retry.backoff.max.ms": "20",
+    "retry.backoff.max.ms": "200",
     "reconnect.backoff.ms": "10",
     "reconnect.backoff.max.ms": "100",
     # A standby knows who leads, however long it has nothing to write.
