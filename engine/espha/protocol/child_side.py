@@ -12,7 +12,7 @@ from espha.protocol.control import STATUS_FD_VARIABLE, Instruction
 from espha.protocol.deaths import Deaths
 from espha.protocol.lifeline import Lifeline
 from espha.protocol.states import EndReason, EngineState, ExitCode, Role
-from espha.protocol.status import ChildStatus, DivergenceFacts, Progress
+from espha.protocol.status import ChildStatus, DivergenceFacts, EngineProgress, Progress
 
 _HEARTBEAT_S = 0.1
 _ASLEEP_S = 2.0
@@ -101,7 +101,7 @@ class Control:
         message: str = "",
         reason: EndReason | None = None,
     ) -> None:
-        """Tell the supervisor the status at once; mere progress, with the next heartbeat."""
+        """Tell the supervisor the status: at once, or mere progress with the next heartbeat."""
         status = ChildStatus(
             state=state,
             lifeline=self._lifeline.port if self._lifeline else 0,
@@ -111,7 +111,7 @@ class Control:
             divergence=self.divergence,
             progress=progress,
         )
-        news = self._status is None or _without_progress(status) != _without_progress(self._status)
+        news = self._status is None or _urgent(status) != _urgent(self._status)
         self._status = status
         if news:
             self._send()
@@ -174,5 +174,8 @@ class Control:
         os._exit(ExitCode.ORPHANED)
 
 
-def _without_progress(status: ChildStatus) -> tuple[object, ...]:
-    return status.state, status.in_sync, status.message, status.reason, status.divergence
+def _urgent(status: ChildStatus) -> tuple[object, ...]:
+    """Return what others wait for: all but progress, and of that who has taken over."""
+    progress = status.progress
+    leads = (progress.epoch, progress.active) if isinstance(progress, EngineProgress) else None
+    return status.state, status.in_sync, status.message, status.reason, status.divergence, leads
