@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 
 from chaos.poisoned import EXITS, HANGS, RAISES
-from chaos.site import LOOK_S, Pod
+from chaos.site import Pod, wait_for_successor
 from chaos.stroke import Mend, Stroke, lasting, servers_down
 from chaos.trial import Trial
 from chaos.wires import cut, cut_broker, node, rename, slow, switchover_without_zookeeper
@@ -49,12 +49,7 @@ def restart(trial: Trial, *pods: Pod) -> Mend:
             pod.process.wait()
         survivors = [pod for pod in trial.pods if pod not in pods]
         if survivors:
-            wait_until(
-                lambda: any(pod.is_in("active") for pod in survivors),
-                LIMIT_S,
-                "a successor",
-                LOOK_S,
-            )
+            wait_for_successor(survivors)
         for pod in pods:
             pod.start()
 
@@ -160,12 +155,7 @@ def switchover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
         trial.ask(pod, "/switchover", json.dumps({"to": asked}))
 
         def mend() -> None:
-            wait_until(
-                lambda: any(each.is_in("active") for each in standbys),
-                LIMIT_S,
-                "handed over",
-                LOOK_S,
-            )
+            wait_for_successor(standbys)
 
         return Stroke(pod.name, mend, f"to {asked or 'the next one'}")
 

@@ -16,7 +16,7 @@ from kazoo.retry import KazooRetry
 from chaos.proxy import Proxy, Route
 from espha.ha.election import ZNODE_PREFIX
 from espha.local.processes import family
-from support.replicas import Replica
+from support.replicas import LIMIT_S, Replica
 from support.servers import (
     BRIEF,
     LASTING,
@@ -102,6 +102,11 @@ class Pod(Replica):
         self.kill_pod()
         if self.process is not None:
             self.process.wait()
+
+
+def wait_for_successor(pods: Sequence[Pod]) -> None:
+    """Wait until the engine of one of these pods is active."""
+    wait_until(lambda: any(pod.is_in("active") for pod in pods), LIMIT_S, "a successor", LOOK_S)
 
 
 class Site:

@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 
 from chaos.proxy import Proxy, Weather
-from chaos.site import LOOK_S, SERVICES, Pod, cables
+from chaos.site import SERVICES, Pod, cables, wait_for_successor
 from chaos.stroke import Stroke, lasting, servers_down
 from chaos.trial import Trial
 from support.replicas import LIMIT_S, in_sync
@@ -27,12 +27,7 @@ def node(trial: Trial, chance: Random) -> Callable[[], Stroke]:
         pod.freeze()
 
         def mend() -> None:
-            wait_until(
-                lambda: any(each.is_in("active") for each in others),
-                LIMIT_S,
-                "a successor",
-                LOOK_S,
-            )
+            wait_for_successor(others)
             pod.stop()
             _proxy(trial).heal(*pulled)
             pod.start()
@@ -91,12 +86,7 @@ def rename(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
         def mend() -> None:
             others = [each for each in trial.pods if each is not pod]
-            wait_until(
-                lambda: any(each.is_in("active") for each in others),
-                LIMIT_S,
-                "a successor",
-                LOOK_S,
-            )
+            wait_for_successor(others)
             pod.stop()
             pod.environment["ESPHA_MODEL"] = model
             pod.start()
