@@ -1,6 +1,6 @@
 """Reading specs and models that users write: facts, or a sentence on what is wrong."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,6 +11,7 @@ from espha.reader import read_project
 from espha_operator.api import Spec
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
+from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Verdict
 from espha_operator.status.reasons import Reason
 
@@ -30,6 +31,26 @@ def parse(resource: dict[str, Any], images: Images) -> Deployment | Verdict:
     )
 
 
+def text(deployment: Deployment, find: Callable[[str], Object | None]) -> tuple[str, str] | Verdict:
+    """Return a deployment's model and where it comes from, or why there is none.
+
+    Args:
+        deployment: whose model it is.
+        find: returns the namespace's ConfigMap of a name; None when there is none.
+    """
+    model = deployment.spec.model
+    if model.config_map is None:
+        return model.inline or "", "spec.model.inline"
+    name, key = model.config_map.name, model.config_map.key
+    found = find(name)
+    if found is None:
+        return Verdict(Reason.NO_CONFIG_MAP, f'There is no ConfigMap "{name}".')
+    xml = (found.get("data") or {}).get(key)
+    if xml is None:
+        return Verdict(Reason.NO_KEY, f'The ConfigMap "{name}" has no key "{key}".')
+    return xml, f"ConfigMap {name}, {key}"
+
+
 def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict:
     """Return what a model says, or what is wrong with it, with element and line.
 
@@ -46,10 +67,10 @@ def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict
             deployment=f"{deployment.namespace}/{deployment.name}",
         )
     except ModelError as error:
-        return Verdict(Reason.INVALID_MODEL, f"{source}: {_shortened(map(str, error.problems))}")
+        return Verdict(Reason.INVALID_MODEL, f"{source}: {shortened(map(str, error.problems))}")
     misfits = list(_misfits(deployment, topics))
     if misfits:
-        return Verdict(Reason.UNKNOWN_WINDOW, _shortened(misfits))
+        return Verdict(Reason.UNKNOWN_WINDOW, shortened(misfits))
     return _facts(xml, project, topics)
 
 
@@ -77,12 +98,13 @@ def _misfits(deployment: Deployment, topics: TopicPlan) -> Iterable[str]:
 
 
 def _sentences(error: ValidationError) -> str:
-    return _shortened(
+    return shortened(
         f"spec.{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
     )
 
 
-def _shortened(problems: Iterable[str]) -> str:
+def shortened(problems: Iterable[str]) -> str:
+    """Return the first problems as one text, and how many more there are."""
     listed = list(problems)
     more = f"; and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     return "; ".join(listed[:SHOWN]) + more

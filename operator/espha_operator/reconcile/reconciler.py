@@ -16,7 +16,6 @@ from espha_operator.reconcile.topics import TopicKeeper
 from espha_operator.resources.meta import Object
 from espha_operator.status import build, checks
 from espha_operator.status.facts import Facts, TopicFacts, Verdict
-from espha_operator.status.reasons import Reason
 
 # Seconds between two looks at the topics: while something is amiss, and when all is well.
 TOPICS_SOON, TOPICS_LATER = 2.0, 5.0
@@ -86,7 +85,9 @@ class Reconciler:
         return facts.replace(error=error)
 
     def _read_model(self, deployment: Deployment) -> ModelFacts | Verdict:
-        text = self._model_text(deployment)
+        text = models.text(
+            deployment, lambda name: self._cluster.get("ConfigMap", self._namespace, name)
+        )
         if isinstance(text, Verdict):
             return text
         spec = deployment.spec
@@ -94,19 +95,6 @@ class Reconciler:
         if self._model is None or self._model[0] != seen:
             self._model = (seen, models.check(*text, deployment))
         return self._model[1]
-
-    def _model_text(self, deployment: Deployment) -> tuple[str, str] | Verdict:
-        model = deployment.spec.model
-        if model.config_map is None:
-            return model.inline or "", "spec.model.inline"
-        name, key = model.config_map.name, model.config_map.key
-        found = self._cluster.get("ConfigMap", deployment.namespace, name)
-        if found is None:
-            return Verdict(Reason.NO_CONFIG_MAP, f'There is no ConfigMap "{name}".')
-        text = (found.get("data") or {}).get(key)
-        if text is None:
-            return Verdict(Reason.NO_KEY, f'The ConfigMap "{name}" has no key "{key}".')
-        return text, f"ConfigMap {name}, {key}"
 
     def _with_topics(self, facts: Facts) -> Facts:
         # What was known of the topics stays true as long as nobody can look again.
