@@ -11,13 +11,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from espha.adapters.file_input.source import Position, source_position
 from espha.adapters.publishing import last_position
 from espha.checker.damage import compare
 from espha.checker.watch import read_all
 from espha.connectors.topics import TopicPlan, topic_plan
-from espha.kafka.reader import last_record
+from espha.kafka.reader import Offsets, last_record
 from espha.kafka.writer import FencedWriter, Record
 from espha.reader import read_project
 from support.replicas import Replica, active_of
@@ -168,9 +170,29 @@ def test_the_position_is_found_behind_the_records_of_others(site: Site, tmp_path
     headers = [(("espha-source", position.to_header()),) for position in (mine, *[other] * 300)]
     writer.commit(Record(site.input_topic, b"x", header) for header in headers)
     writer.commit([Record(site.input_topic, b"y")])
-    found = last_position(site.kafka.bootstrap, site.input_topic, "memory")
+    bootstrap, topic, positions = site.kafka.bootstrap, site.input_topic, site.plan.positions
+    found = last_position(bootstrap, positions, topic, "memory", None)
     begin = source_position("memory", tmp_path / "in.csv", found)
     assert begin == Position("memory", str(tmp_path / "in.csv"), 2, 17, 400, "mark")
+
+
+def test_rows_that_were_removed_are_not_published_again(site: Site, tmp_path: Path) -> None:
+    """Nothing of the adapter is on its topic any more: its position is kept apart."""
+    source = tmp_path / "in.csv"
+    source.write_text(f"{HEADER}\n0,1,2,3\n1,1,2,3\n")
+    adapter = site.start("memory-0", "input", input_config(source))
+    wait_until(partial(at_row, site, "I,N,,1,"), 60, "the last row")
+    adapter.stop()
+    bootstrap = site.kafka.bootstrap
+    everything = TopicPartition(site.input_topic, 0, Offsets(bootstrap).end(site.input_topic))
+    deleted = AdminClient({"bootstrap.servers": bootstrap}).delete_records([everything])
+    for future in deleted.values():
+        future.result(30)
+    with source.open("a") as file:
+        file.write("2,1,2,3\n")
+    adapter.start()
+    wait_until(partial(at_row, site, "I,N,,2,"), 60, "the new row")
+    assert site.published() == ["I,N,,2,1,2,3"]
 
 
 def test_the_result_file_is_exact_although_the_output_adapter_is_killed(

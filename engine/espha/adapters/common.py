@@ -52,6 +52,7 @@ def _job(
         prefix=deployed.plan.prefix,
         window=deployed.project.windows[config.window],
         topic=topics[config.window],
+        positions=deployed.plan.positions,
         control=control,
     )
 

@@ -70,6 +70,7 @@ class Job(NamedTuple):
         prefix: what the names of the deployment's topics begin with.
         window: the window that it serves.
         topic: the window's topic.
+        positions: topic where input adapters keep how far they are.
         control: tells the role, and takes reports.
     """
 
@@ -78,6 +79,7 @@ class Job(NamedTuple):
     prefix: str
     window: Window
     topic: str
+    positions: str
     control: Control
 
 

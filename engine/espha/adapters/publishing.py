@@ -3,6 +3,9 @@
 Standby: wait to be elected.
 Active: fence the other one; read this adapter's last committed position back from the topic; from
 there, publish what the source has. Row and position are one record, so they cannot disagree.
+
+Rows that nobody needs any more are removed from the topic. So each transaction also leaves its last
+position on a compacted topic, `<prefix>.P`, which counts where the topic has no row of the adapter.
 """
 
 import json
@@ -18,7 +21,7 @@ from espha.adapters.config import ConfigError, Job
 from espha.backoff import Backoff
 from espha.kafka.reader import Offsets, last_matching
 from espha.kafka.writer import FencedWriter, Record
-from espha.protocol.records import SOURCE_HEADER
+from espha.protocol.records import SOURCE_HEADER, position_key
 from espha.protocol.sizes import ROW_BYTES
 from espha.protocol.states import EngineState
 from espha.protocol.status import InputProgress
@@ -83,27 +86,60 @@ def publish(job: Job, open_source: OpenSource) -> None:
     while not job.control.wait_active(60.0):
         pass
     writer.fence()
-    source = open_source(last_position(job.bootstrap, job.topic, job.name))
+    kept = kept_position(job.bootstrap, job.positions, job.topic, job.name)
+    source = open_source(last_position(job.bootstrap, job.positions, job.topic, job.name, kept))
+    if kept is None:
+        # Now, and not with the first row: without it no row of the topic is ever removed.
+        writer.commit([_kept(job, source.position)])
     _LOG.info("active", topic=job.topic, source=source.name)
     _Publisher(job, source, writer).run()
 
 
-def last_position(bootstrap: str, topic: str, adapter: str) -> dict[str, Any] | None:
+def last_position(
+    bootstrap: str, positions: str, topic: str, adapter: str, kept: dict[str, Any] | None
+) -> dict[str, Any] | None:
     """Return the position behind the last row that an adapter has published; None: it has none.
+
+    Args:
+        bootstrap: Kafka's servers.
+        positions: topic of positions.
+        topic: where the adapter publishes.
+        adapter: its name.
+        kept: its position on the topic of positions; None: there is none.
 
     Raises:
         ConfigError: retention has removed records, and with them perhaps the position.
     """
+    # Rows first: an adapter of a version that keeps no positions may have been at work.
     found = last_matching(bootstrap, topic, lambda message: _adapter_of(message) == adapter)
     if found is not None:
         return _position_of(found)
-    if Offsets(bootstrap).first(topic) > 0:
+    offsets = Offsets(bootstrap)
+    if kept is None and offsets.first(topic) > 0 and offsets.end(positions) == 0:
         raise ConfigError(
-            f"topic {topic}: retention has removed the last position of adapter {adapter!r}, "
-            "so nobody knows which rows were published. Give the adapter a new name to publish "
-            "everything from the beginning"
+            f"topic {topic}: retention has removed records from before positions were kept on "
+            f"topic {positions}, and perhaps the last position of adapter {adapter!r}, so nobody "
+            "knows which rows were published. Write any record to that topic to publish everything "
+            "from the beginning"
         )
-    return None
+    return kept
+
+
+def kept_position(
+    bootstrap: str, positions: str, topic: str, adapter: str
+) -> dict[str, Any] | None:
+    """Return an adapter's position on the topic of positions; None: there is none."""
+    key = position_key(topic, adapter)
+    found = last_matching(bootstrap, positions, lambda message: message.key() == key)
+    if found is None:
+        return None
+    position: dict[str, Any] = json.loads(found.value() or b"null")
+    return position
+
+
+def _kept(job: Job, position: Position) -> Record:
+    key = position_key(job.topic, job.name)
+    return Record(job.positions, position.to_header(), key=key)
 
 
 def _position_of(message: Message) -> dict[str, Any] | None:
@@ -124,7 +160,7 @@ class _Publisher:
     """The loop of an active input adapter."""
 
     def __init__(self, job: Job, source: Source, writer: FencedWriter) -> None:
-        self._topic, self._control = job.topic, job.control
+        self._job, self._topic, self._control = job, job.topic, job.control
         self._source, self._writer = source, writer
         self._rows = 0
         self._told = ""
@@ -141,7 +177,8 @@ class _Publisher:
                 continue
             backoff.reset()
             if found:
-                self._writer.commit([self._record(value, position) for value, position in found])
+                rows = [self._record(value, position) for value, position in found]
+                self._writer.commit([_kept(self._job, found[-1][1]), *rows])
                 self._rows += len(found)
                 self._report(found[-1][1])
             else:

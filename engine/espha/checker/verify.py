@@ -117,7 +117,7 @@ def _evidence(
 
 def _partitions(bootstrap: str, plan: TopicPlan) -> dict[str, int]:
     offsets = Offsets(bootstrap)
-    topics = [topic for topic in plan.all() if topic != plan.scratch]
+    topics = [topic for topic in plan.of_engines() if topic != plan.scratch]
     return {topic: offsets.partitions(topic) for topic in topics}
 
 

@@ -7,17 +7,20 @@ from espha.connectors.connectors import TOPIC
 from espha.model.problems import ModelError, Problem
 from espha.model.project import Connector, Project, Window
 
-_SCRATCH = ".warm-up"
+_SCRATCH, _POSITIONS = ".warm-up", ".P"
 
 
 def own_settings(topic: str) -> dict[str, str]:
     """Return the settings in which a topic differs from a deployment's others.
 
     On the scratch topic brokers say what time it is (`espha.kafka.broker_time`), and nothing stays.
+    Of the positions of input adapters the newest ones stay, for ever.
     """
-    if not topic.endswith(_SCRATCH):
-        return {}
-    return {"message.timestamp.type": "LogAppendTime", "retention.ms": "3600000"}
+    if topic.endswith(_SCRATCH):
+        return {"message.timestamp.type": "LogAppendTime", "retention.ms": "3600000"}
+    if topic.endswith(_POSITIONS):
+        return {"cleanup.policy": "compact", "retention.ms": "-1", "segment.bytes": str(8 << 20)}
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,17 @@ class TopicPlan:
     dead_letters: str
     scratch: str
 
+    @property
+    def positions(self) -> str:
+        """Where input adapters keep how far they are."""
+        return f"{self.prefix}{_POSITIONS}"
+
     def all(self) -> list[str]:
-        """All topics: inputs, outputs, order log, dead letters, scratch."""
+        """All topics: inputs, outputs, order log, dead letters, scratch, positions."""
+        return [*self.of_engines(), self.positions]
+
+    def of_engines(self) -> list[str]:
+        """Return the topics that engines use: all but the positions of input adapters."""
         own = [self.order_log, self.dead_letters, self.scratch]
         return [*self.inputs.values(), *self.outputs.values(), *own]
 
@@ -100,6 +112,7 @@ def _check(project: Project, plan: TopicPlan) -> None:
         (plan.order_log, None),
         (plan.dead_letters, None),
         (plan.scratch, None),
+        (plan.positions, None),
     ]
     for topic, window in topics:
         if not TOPIC.fullmatch(topic):

@@ -130,7 +130,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
     begin = recovery.restore(job, wanted)
     meta = begin.header if begin else None
     transactions = Transactions(session, settings.bootstrap, plan.order_log)
-    transactions.warm_up(plan.all(), plan.scratch, settings.name)
+    transactions.warm_up(plan.of_engines(), plan.scratch, settings.name)
     return Engine(
         name=settings.name,
         project=project,

@@ -43,11 +43,13 @@ class TooLarge(WriterFailed):
 
 
 class Record(NamedTuple):
-    """One record to write: always to partition 0, without a key."""
+    """One record to write: always to partition 0."""
 
     topic: str
     value: bytes
     headers: tuple[tuple[str, bytes], ...] = ()
+    key: bytes | None = None
+    """On a compacted topic: what it is about, of which the newest record stays."""
 
 
 class FencedWriter:
@@ -112,6 +114,7 @@ class FencedWriter:
                 self._producer.produce(
                     record.topic,
                     record.value,
+                    key=record.key,
                     partition=PARTITION,
                     headers=list(record.headers),
                     on_delivery=delivered,

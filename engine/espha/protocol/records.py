@@ -45,3 +45,8 @@ class MessageId(NamedTuple):
         """
         topic, offset, ordinal = value.decode().rsplit(":", 2)
         return cls(topic, int(offset), int(ordinal))
+
+
+def position_key(topic: str, adapter: str) -> bytes:
+    """Return the key under which `<prefix>.P` holds an input adapter's position in its source."""
+    return f"{topic} {adapter}".encode()

@@ -415,6 +415,7 @@ def test_topics_come_from_connectors_a_prefix_or_the_deployment() -> None:
         "HAtopic1_31415.M",
         "HAtopic1_31415.E",
         "HAtopic1_31415.warm-up",
+        "HAtopic1_31415.P",
     ]
     assert topic_plan(project, "mine").all() == [
         "mine.HA_Project.cq.memory.I",
@@ -422,6 +423,7 @@ def test_topics_come_from_connectors_a_prefix_or_the_deployment() -> None:
         "mine.M",
         "mine.E",
         "mine.warm-up",
+        "mine.P",
     ]
     plain = read_project(xml(IN))
     assert topic_plan(plain, deployment="team/demo").inputs == {"q/in": "team_demo.p.q.in.I"}

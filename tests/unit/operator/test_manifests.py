@@ -40,6 +40,7 @@ def test_the_example_gives_the_topics_of_the_demo() -> None:
         "HAtopic1_31415.HA_Project.cq.memory.I",
         "HAtopic1_31415.HA_Project.cq.outbound.O",
         "HAtopic1_31415.M",
+        "HAtopic1_31415.P",
         "HAtopic1_31415.warm-up",
     ]
 
