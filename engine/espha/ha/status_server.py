@@ -1,7 +1,8 @@
 """A supervisor's HTTP side: `/healthz`, `/readyz`, `/status` (JSON), `/metrics` (Prometheus).
 
 An engine's supervisor also sends its newest snapshot to other engines (`GET /snapshot/latest`, with
-`?before=N` the newest one of a lower sequence number), and has one made (`POST /snapshot`).
+`?before=N` the newest one of a lower sequence number), tells which ones it has (`GET /snapshots`),
+and has one made (`POST /snapshot`).
 `POST /switchover` makes an active engine hand over. Both are for the pod itself, and for who shows
 the deployment's token.
 """
@@ -24,16 +25,19 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from espha.protocol.http import LATEST_SNAPSHOT, STATUS
+from espha.protocol.snapshots import KEPT, SNAPSHOTS
 from espha.protocol.states import SwitchoverReason
 from espha.protocol.status import ReplicaStatus, Shown, shown
 from espha.protocol.switchover import PATH as SWITCHOVER
 from espha.protocol.switchover import SwitchoverAnswer, SwitchoverRequest
+from espha.recovery.listing import kept_snapshots
 from espha.recovery.store import SnapshotStore
 
 StatusSource = Callable[[], ReplicaStatus]
 HandOver = Callable[[str | None], SwitchoverAnswer]
 _TEXT = "text/plain"
 _JSON = "application/json"
+_PATHS = b"try /healthz, /readyz, /status, /metrics, /snapshots or /snapshot/latest\n"
 _COPY_BYTES = 1 << 18
 _BODY_BYTES = 1000
 _SNAPSHOTS_AT_ONCE = 4
@@ -104,9 +108,11 @@ class _Server(ThreadingHTTPServer):
             return (200 if status.in_sync else 503), _TEXT, f"{status.state}\n".encode()
         if path == STATUS:
             return 200, _JSON, status.model_dump_json().encode()
+        if path == SNAPSHOTS:
+            return 200, _JSON, KEPT.dump_json(kept_snapshots(self.store) if self.store else ())
         if path == "/metrics":
             return 200, "text/plain; version=0.0.4", generate_latest(self.registry)
-        return 404, _TEXT, b"try /healthz, /readyz, /status, /metrics or /snapshot/latest\n"
+        return 404, _TEXT, _PATHS
 
     def open_snapshot(self, before: int | None) -> BinaryIO | None:
         """Open the newest snapshot; None where there is none."""

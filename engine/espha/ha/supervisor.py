@@ -33,6 +33,7 @@ from espha.ha.progress_judge import ProgressJudge
 from espha.ha.spawner import Spawner
 from espha.ha.status_server import serve_status
 from espha.ha.switchover import HandOver
+from espha.ha.volume import VolumeWatch
 from espha.ha.witness import Witness
 from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
@@ -99,6 +100,7 @@ class Supervisor:
         """The child's end says nothing about its work."""
         self._asks = _Pace()
         self._depositions = 0
+        self._volume = VolumeWatch(settings.snapshots)
 
     def run(self) -> int:
         """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
@@ -139,6 +141,7 @@ class Supervisor:
         alive = self._child is not None and not self._child_ended.is_set()
         state = told.state if told else EngineState.STARTING
         progress = told.progress if told else None
+        room = self._volume.room
         return ReplicaStatus(
             name=self._settings.name,
             role=Role.ACTIVE if alive and state is EngineState.ACTIVE else Role.STANDBY,
@@ -162,6 +165,8 @@ class Supervisor:
             diverged_total=self._divergence.diverged_total if self._divergence else None,
             diverged=self._divergence.diverged if self._divergence else "",
             snapshot_age_s=_snapshot_age_s(progress),
+            volume_bytes=room.total if room else None,
+            volume_free_bytes=room.free if room else None,
             progress=progress,
         )
 

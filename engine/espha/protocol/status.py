@@ -289,6 +289,12 @@ class ReplicaStatus(Message):
     snapshot_age_s: Annotated[float | None, GAUGE] = Field(
         None, description="Seconds since the newest snapshot last said all there was."
     )
+    volume_bytes: Annotated[int | None, GAUGE] = Field(
+        None, description="Size of the volume for snapshots, in bytes; nothing without one."
+    )
+    volume_free_bytes: Annotated[int | None, GAUGE] = Field(
+        None, description="What is free of it, in bytes."
+    )
     progress: Progress | None = Field(
         None, description="How far the child is; its fields stand beside the others."
     )

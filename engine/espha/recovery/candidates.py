@@ -41,6 +41,11 @@ class Requirements(NamedTuple):
     end: Mapping[str, int] = MappingProxyType({})
     """Offset behind the newest record that each of them holds, committed or not."""
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the order log no longer reaches back to its beginning."""
+        return self.first[self.order_log] > 0
+
     def refuse(self, header: Header) -> str:
         """Return why a snapshot does not fit; empty when it fits."""
         if header.model != self.model:

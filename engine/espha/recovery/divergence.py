@@ -101,6 +101,11 @@ class DivergenceLog:
         )
         _LOG.error("diverged; the state is rebuilt", **self.last.model_dump(exclude={"message"}))
 
+    def give_up_going_back(self) -> None:
+        """Note that there is no state from before the record: one from behind it is taken."""
+        times = max(self.last.times, _AGAIN)
+        self._keep(self.last.model_copy(update={"before": None, "times": times}))
+
     def waited(self) -> None:
         """Note that nobody had a state from behind the record in this life."""
         self._keep(self.last.model_copy(update={"times": self.last.times + 1}))

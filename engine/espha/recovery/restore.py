@@ -73,6 +73,10 @@ class Recovery:
         at_least = 0 if behind is None or self.forgives else behind
         before = behind if self.forgives else self.divergences.last.before
         begun = self._best(job, wanted, before, at_least)
+        if begun is None and behind is None and before is not None and wanted.is_cut:
+            # Nothing before the record is left to go back to: only who is behind it knows.
+            self.divergences.give_up_going_back()
+            return self.restore(job, wanted)
         if begun is None and at_least:
             self.divergences.waited()
             raise NoStateError(

@@ -3,6 +3,7 @@
 import http.client
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from espha.protocol.states import KillReason, SwitchoverReason
 from espha.protocol.status import ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
 from support.status import engine_status
+from unit.recovery.samples import store
 
 STATUS = engine_status(
     "engine-0",
@@ -166,3 +168,14 @@ def test_only_so_many_snapshots_are_sent_at_once() -> None:
     assert get(server.server_port, "/snapshot/latest")[0] == 404
     server.shutdown()
     server.server_close()
+
+
+def test_snapshots_are_listed_by_their_headers(tmp_path: Path) -> None:
+    server = serve_status(("127.0.0.1", 0), lambda: STATUS, store(tmp_path, 3, 7))
+    try:
+        code, text = get(server.server_port, "/snapshots")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert code == 200
+    assert [one["sequence"] for one in json.loads(text)] == [7, 3]

@@ -7,6 +7,7 @@ import pytest
 
 from espha.pipeline.job import BatchJob
 from espha.protocol.settings import Settings
+from espha.recovery.healing import NoStateError
 from espha.recovery.plain import NotPlainError
 from espha.recovery.restore import Recovery
 from unit.recovery.samples import REQUIREMENTS, damage, store
@@ -67,3 +68,20 @@ def test_a_volume_that_cannot_be_used_is_no_volume(tmp_path: Path) -> None:
 
 def test_without_the_setting_there_is_no_volume() -> None:
     assert Recovery(Settings(bootstrap="none:1", name="e")).store is None
+
+
+def test_who_cannot_go_back_on_a_trimmed_log_takes_a_state_from_behind(tmp_path: Path) -> None:
+    """Its own snapshots are set aside after a divergence, and what is before them is gone."""
+    store(tmp_path, 6)
+    recovery(tmp_path).divergences.diverged(8, 6, "order record 8: other outputs")
+    trimmed = REQUIREMENTS._replace(first={"p.I": 19, "p.M": 12})
+    mine = recovery(tmp_path)
+    with pytest.raises(NoStateError, match="order record 8"):
+        mine.restore(cast("BatchJob", Job({})), trimmed)
+    assert (mine.divergences.last.behind, mine.divergences.last.at) == (8, 8)
+
+
+def test_who_has_the_whole_log_goes_back_to_its_beginning(tmp_path: Path) -> None:
+    store(tmp_path, 6)
+    recovery(tmp_path).divergences.diverged(8, 6, "order record 8: other outputs")
+    assert recovery(tmp_path).restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
