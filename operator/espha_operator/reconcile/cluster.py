@@ -22,6 +22,7 @@ API_VERSIONS = {
     "Event": "v1",
     "StatefulSet": "apps/v1",
     "PodDisruptionBudget": "policy/v1",
+    "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
     KIND: f"{GROUP}/{VERSION}",
 }
 # Kinds that the operator makes, and therefore also looks through for what is not wanted any more.
