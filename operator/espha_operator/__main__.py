@@ -1,6 +1,7 @@
 """`python -m espha_operator`: run the operator."""
 
 import logging
+import os
 import socket
 
 import kopf
@@ -12,7 +13,9 @@ LIVENESS = "http://0.0.0.0:8080/healthz"
 
 def main() -> None:
     """Run until a signal ends it."""
-    kopf.configure(verbose=False)
+    level = os.environ.get("ESPHA_LOG_LEVEL", "info").upper()
+    kopf.configure(verbose=level == "DEBUG")
+    logging.getLogger().setLevel(level)
     # A line for each probe would bury what matters.
     for name in ("aiohttp.access", "kopf.activities.probe"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -9,6 +9,7 @@ import kopf
 import urllib3
 from kubernetes.client.exceptions import ApiException
 
+from espha_operator import webhook
 from espha_operator.api import GROUP, PLURAL, VERSION
 from espha_operator.api.images import Images
 from espha_operator.reconcile.cluster import Cluster, reason
@@ -39,6 +40,7 @@ async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) ->
     settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
     memo.cluster = await asyncio.to_thread(Cluster)
     memo.images = Images()
+    memo.webhook = webhook.start(memo.images)
     memo.steps = {}
 
 
@@ -68,6 +70,14 @@ async def alive(memo: kopf.Memo, **_: Any) -> float:
     if age > STUCK:
         raise kopf.PermanentError(f"no step of a deployment has ended for {age:.0f} s")
     return round(age, 1)
+
+
+@kopf.on.probe(id="webhook")
+async def webhook_state(memo: kopf.Memo, **_: Any) -> str:
+    """Tell whether models are checked at admission; the operator lives on without."""
+    if memo.webhook is None:
+        return "off"
+    return memo.webhook.trouble or "serves"
 
 
 async def _step(reconciler: Reconciler, which: str) -> None:

@@ -1,8 +1,10 @@
 """`python -m espha_operator.api`: write everything that is made of the models again."""
 
+import base64
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -11,6 +13,12 @@ from espha_operator.api.names import KIND, RELEASE
 from espha_operator.api.reference import reference
 from espha_operator.api.values import Values
 
+# Three engines, of which one is active.
+_ICON = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><g fill="#3f51b5">'
+    b'<circle cx="32" cy="14" r="10"/><g opacity=".45"><circle cx="14" cy="46" r="10"/>'
+    b'<circle cx="50" cy="46" r="10"/></g></g></svg>'
+)
 _NOTICE = "# Made of operator/espha_operator/api by `python -m espha_operator.api`; do not edit.\n"
 
 
@@ -32,7 +40,7 @@ def _yaml(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _chart() -> dict[str, str]:
+def _chart() -> dict[str, Any]:
     return {
         "apiVersion": "v2",
         "name": "espha",
@@ -40,6 +48,10 @@ def _chart() -> dict[str, str]:
         "type": "application",
         "version": RELEASE,
         "appVersion": RELEASE,
+        # Since then the API server knows CEL rules for good; tested with 1.34.
+        "kubeVersion": ">=1.29.0-0",
+        "keywords": ["event stream processing", "high availability", "kafka", "operator"],
+        "icon": f"data:image/svg+xml;base64,{base64.b64encode(_ICON).decode()}",
     }
 
 
@@ -52,7 +64,7 @@ def _values_schema() -> str:
 
 
 def _values() -> str:
-    values = Values().model_dump(by_alias=True, exclude={"global_"})
+    values = Values().model_dump(by_alias=True, exclude={"global_", "enabled"})
     lines = [_NOTICE]
     for name, field in Values.model_fields.items():
         alias = field.alias or name

@@ -3,3 +3,28 @@
 It is a help for people, no protection: the operator checks every model again before it starts
 anything. So when the webhook does not work, everything is let through, and conditions say so.
 """
+
+import asyncio
+
+from espha_operator.api.images import Images
+from espha_operator.reconcile.cluster import Cluster
+from espha_operator.webhook.keeper import Webhook
+from espha_operator.webhook.registration import WebhookSettings
+
+__all__ = ["Webhook", "start"]
+_TASKS: set[asyncio.Task[None]] = set()
+
+
+def start(images: Images) -> Webhook | None:
+    """Start the webhook in the running event loop, if the chart has made what it needs.
+
+    It has a connection to the API server of its own: what it writes is the operator's own, and
+    needs no leave from what guards deployments.
+    """
+    settings = WebhookSettings()
+    if not settings.service:
+        return None
+    webhook = Webhook(Cluster(), images, settings)
+    # The event loop itself keeps no hold of its tasks.
+    _TASKS.add(asyncio.create_task(webhook.run(), name="webhook"))
+    return webhook

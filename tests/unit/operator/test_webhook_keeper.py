@@ -74,9 +74,12 @@ class _Play:
 
     def __init__(self) -> None:
         self.cluster, self.now = _Cluster(), datetime.now(UTC)
-        names = {"service": "hook", "namespace": "espha-system", "secret": "hook"}
         self.settings = WebhookSettings(
-            **names, configuration="espha-system-hook", port=free_port()
+            service="hook",
+            namespace="espha-system",
+            secret="hook",  # noqa: S106 - its name
+            configuration="espha-system-hook",
+            port=free_port(),
         )
         self.webhook = Webhook(
             self.cluster,  # type: ignore[arg-type]

@@ -62,7 +62,7 @@ def test_what_cannot_run_is_refused_with_element_and_line(spec: Object, words: l
 
 
 def test_what_can_run_passes_in_silence() -> None:
-    assert ask(resource(**samples.FULL)) == Response(uid="1", allowed=True)
+    assert ask(resource(GOOD, **samples.FULL)) == Response(uid="1", allowed=True)
     assert ask(resource(), resource(BAD)) == Response(uid="1", allowed=True)
 
 
