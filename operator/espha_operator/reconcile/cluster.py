@@ -109,6 +109,25 @@ class Cluster:
         except NotFoundError:
             return
 
+    def evict(self, namespace: str, pod: str, uid: str) -> None:
+        """End a pod as a drain would: its disruption budget and its grace period are respected.
+
+        Args:
+            namespace: where it is.
+            pod: its name.
+            uid: its own; a newer pod of the same name stays.
+
+        Raises:
+            ApiException: 404 or 409: it has gone; 429: its budget does not allow it now.
+        """
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        self._call(self._kind("Pod").eviction.create, body=body, name=pod, namespace=namespace)
+
     def _kind(self, kind: str) -> Any:
         return self._client.resources.get(api_version=API_VERSIONS[kind], kind=kind)
 

@@ -1,9 +1,10 @@
 """Looking at what runs: StatefulSets, pods, and what the pods themselves say."""
 
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from espha.protocol.http import NoAnswerError, ask_status, at
@@ -16,6 +17,8 @@ from espha_operator.status.facts import SetFacts
 
 # Seconds that a pod may take to answer; a frozen one must not hold up the others.
 ANSWER = 0.7
+# Why a container waits that will run soon.
+_STARTS = ("", "ContainerCreating", "PodInitializing")
 Found = TypeVar("Found")
 # Shared by all deployments: the pods of one are asked at the same time.
 _POLLERS = ThreadPoolExecutor(max_workers=16, thread_name_prefix="poll")
@@ -29,6 +32,16 @@ class Pod:
     component: str
     address: str
     role: str | None
+    uid: str = ""
+    set: str = ""
+    """The StatefulSet that it belongs to."""
+    revision: str = ""
+    """That of the template of which it was made."""
+    ready: bool = False
+    leaving: bool = False
+    trouble: str = ""
+    """Why its container cannot run, as Kubernetes calls it; empty: it runs or starts."""
+    unready_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,13 @@ class Observed:
     sets: dict[str, SetFacts]
     pods: tuple[Pod, ...]
     engines: tuple[ReplicaStatus, ...]
-    serving: int
+    modes: Mapping[str, str]
+    """What the ZooKeeper servers that serve are (`leader`, …), by pod."""
+
+    @property
+    def serving(self) -> int:
+        """Number of ZooKeeper servers that serve."""
+        return len(self.modes)
 
 
 def selector(deployment: Deployment) -> str:
@@ -56,8 +75,8 @@ def observe(cluster: Cluster, deployment: Deployment) -> Observed:
     return Observed(
         sets=sets,
         pods=pods,
-        engines=tuple(_ask(pods, "engine", ask_engine)),
-        serving=sum(_ask(pods, "zookeeper", ask_zookeeper)),
+        engines=tuple(told for _, told in _ask(pods, "engine", ask_engine) if told),
+        modes={name: mode for name, mode in _ask(pods, "zookeeper", ask_zookeeper) if mode},
     )
 
 
@@ -73,20 +92,30 @@ def ask_engine(pod: Pod) -> ReplicaStatus | None:
     return status if status.name == pod.name else None
 
 
-def ask_zookeeper(pod: Pod) -> bool:
-    """Whether a ZooKeeper server takes part in a quorum (`srvr` names its mode then)."""
+def ask_zookeeper(pod: Pod) -> str:
+    """Return the mode of a ZooKeeper server that takes part in a quorum, as `srvr` names it.
+
+    It is `leader`, `follower` or `standalone`; empty: the server does not serve.
+    """
     try:
         with socket.create_connection((pod.address, ZOOKEEPER_PORT), timeout=ANSWER) as connection:
             connection.sendall(b"srvr")
             with connection.makefile("rb") as answer:
-                return b"Mode: " in answer.read()
+                return _mode(answer.read())
     except OSError:
-        return False
+        return ""
 
 
-def _ask(pods: Iterable[Pod], component: str, ask: Callable[[Pod], Found | None]) -> list[Found]:
+def _mode(answer: bytes) -> str:
+    lines = answer.decode(errors="replace").splitlines()
+    return next((line[6:].strip() for line in lines if line.startswith("Mode: ")), "")
+
+
+def _ask(
+    pods: Iterable[Pod], component: str, ask: Callable[[Pod], Found]
+) -> list[tuple[str, Found]]:
     asked = [pod for pod in pods if pod.component == component and pod.address]
-    return [answer for answer in _POLLERS.map(ask, asked) if answer is not None]
+    return [(pod.name, answer) for pod, answer in zip(asked, _POLLERS.map(ask, asked), strict=True)]
 
 
 def _set(one: Object) -> SetFacts:
@@ -97,15 +126,44 @@ def _set(one: Object) -> SetFacts:
         wanted=one["spec"]["replicas"],
         exist=status.get("replicas", 0),
         ready=status.get("readyReplicas", 0) if current else 0,
+        revision=status.get("updateRevision", "") if current else "",
     )
 
 
 def _pod(one: Object) -> Pod:
     labels = one["metadata"].get("labels") or {}
-    leaving = one["metadata"].get("deletionTimestamp")
+    leaving = "deletionTimestamp" in one["metadata"]
+    ready, unready_s = _readiness(one)
     return Pod(
         name=one["metadata"]["name"],
         component=labels.get("app.kubernetes.io/component", ""),
         address="" if leaving else (one.get("status") or {}).get("podIP") or "",
         role=labels.get(ROLE_LABEL),
+        uid=one["metadata"].get("uid", ""),
+        set=one["metadata"]["name"].rpartition("-")[0],
+        revision=labels.get("controller-revision-hash", ""),
+        ready=ready,
+        leaving=leaving,
+        trouble=_trouble(one),
+        unready_s=unready_s,
     )
+
+
+def _readiness(one: Object) -> tuple[bool, float]:
+    """Return whether a pod is ready, and if not, for how many seconds."""
+    listed = (one.get("status") or {}).get("conditions") or []
+    told: Object = next((each for each in listed if each["type"] == "Ready"), {})
+    if told.get("status") == "True":
+        return True, 0.0
+    since = told.get("lastTransitionTime") or one["metadata"].get("creationTimestamp")
+    if since is None:
+        return False, 0.0
+    return False, (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
+
+
+def _trouble(one: Object) -> str:
+    for container in (one.get("status") or {}).get("containerStatuses") or []:
+        reason = ((container.get("state") or {}).get("waiting") or {}).get("reason", "")
+        if reason not in _STARTS:
+            return str(reason)
+    return ""

@@ -1,7 +1,10 @@
 """The plan: which objects a deployment should have now. Pure."""
 
+from dataclasses import replace
+
 from espha_operator.api.adapters import ROLES
-from espha_operator.api.deployment import ModelFacts
+from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.reconcile.rolling import engines_kept
 from espha_operator.resources import adapters, engines, kafka, zookeeper
 from espha_operator.resources.meta import Object
 from espha_operator.status import checks
@@ -23,10 +26,18 @@ def plan(facts: Facts) -> list[Object] | None:
     wanted = [*zookeeper.zookeeper(deployment), *kafka.kafka(deployment)]
     wanted += engines.model(deployment, facts.model)
     if facts.exists("engine") or _may_start_engines(facts):
-        wanted += engines.engines(deployment, facts.model)
+        wanted += engines.engines(_with_engines(facts), facts.model)
     if _adapters_exist(facts) or facts.active is not None:
         wanted += adapters.adapters(deployment, facts.model)
     return wanted
+
+
+def _with_engines(facts: Facts) -> Deployment:
+    """Return the deployment with as many engines as there are to be until the active one stays."""
+    deployment = facts.deployment
+    kept = deployment.spec.engines.model_copy(update={"replicas": engines_kept(facts)})
+    spec = deployment.spec.model_copy(update={"engines": kept})
+    return replace(deployment, spec=spec)
 
 
 def _may_start_engines(facts: Facts) -> bool:

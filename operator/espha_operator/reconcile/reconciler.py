@@ -12,6 +12,7 @@ from espha_operator.reconcile import models, plan, switchover
 from espha_operator.reconcile.applier import AGAIN, Applier
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import Observed, observe
+from espha_operator.reconcile.roller import Roller
 from espha_operator.reconcile.topics import TopicKeeper
 from espha_operator.resources.meta import Object
 from espha_operator.status import build, checks
@@ -37,6 +38,7 @@ class Reconciler:
         self._cluster, self._namespace, self._name = cluster, namespace, name
         self._images, self._clock = images, clock
         self._applier = Applier(cluster, clock)
+        self._roller = Roller(cluster, clock)
         self._keeper: tuple[str, TopicKeeper] | None = None
         self._model: tuple[object, ModelFacts | Verdict] | None = None
         self._topics: TopicFacts | None = None
@@ -50,8 +52,8 @@ class Reconciler:
         2. Look at what runs; ask the engines and ZooKeeper servers.
         3. Ask Kafka for the topics and make missing ones, when there is a Kafka.
         4. Apply what the plan wants, delete what it does not want any more.
-        5. Mirror the roles to pod labels, take a requested switchover one step further,
-           and write the status if it has changed.
+        5. Mirror the roles to pod labels, take a roll-out and a requested switchover one step
+           further, and write the status if it has changed.
         """
         resource = self._cluster.get(KIND, self._namespace, self._name)
         if resource is None or "deletionTimestamp" in resource["metadata"]:
@@ -66,6 +68,7 @@ class Reconciler:
         facts = self._facts(parsed, seen)
         self._label(facts, seen)
         addresses = {pod.name: pod.address for pod in seen.pods}
+        facts = facts.replace(rolling=self._roller.step(resource, facts, seen))
         switchover.follow(self._cluster, resource, facts, addresses)
         self._report(before, build.build(facts, before, datetime.now(UTC)))
         self._keep_token(parsed)

@@ -24,12 +24,13 @@ def adapters(deployment: Deployment, facts: ModelFacts) -> list[Object]:
         headless=True,
     )
     made = (_adapter(deployment, facts, one) for one in wanted)
-    return [headless, *(thing for pair in made for thing in pair)]
+    return [headless, *(thing for objects in made for thing in objects)]
 
 
 def _adapter(deployment: Deployment, facts: ModelFacts, adapter: Adapter) -> list[Object]:
     name = f"{deployment.name}-{adapter.label}"
     config = adapter.text()
+    selector = {"espha.dev/adapter": adapter.label}
     pods = common.Pods(
         name=name,
         component=ADAPTER,
@@ -38,11 +39,13 @@ def _adapter(deployment: Deployment, facts: ModelFacts, adapter: Adapter) -> lis
         container=_container(deployment, adapter),
         volumes=[_projected(f"{deployment.name}-model", name), *_data(adapter)],
         checksum=checksum(facts.xml, config),
-        grace=5,
-        selector={"espha.dev/adapter": adapter.label},
+        # An active one commits what is under way before it ends.
+        grace=10,
+        selector=selector,
     )
     return [
         common.config_map(deployment, name, ADAPTER, {"adapter.json": config}),
+        common.disruption_budget(deployment, ADAPTER, name, selector),
         common.stateful_set(deployment, pods),
     ]
 

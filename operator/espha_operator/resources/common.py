@@ -48,15 +48,25 @@ def service(
     }
 
 
-def disruption_budget(deployment: Deployment, component: str) -> Object:
-    """Return a budget: at most one pod of a component may be evicted at a time."""
+def disruption_budget(
+    deployment: Deployment,
+    component: str,
+    name: str = "",
+    extra_selector: dict[str, str] | None = None,
+) -> Object:
+    """Return a budget: at most one pod of a component may be evicted at a time.
+
+    A pod that is not ready may always go: it serves nobody, and a drain must not wait for it.
+    """
+    selector = {**labels(deployment, component), **(extra_selector or {})}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(deployment, f"{deployment.name}-{component}", component),
+        "metadata": metadata(deployment, name or f"{deployment.name}-{component}", component),
         "spec": {
             "maxUnavailable": 1,
-            "selector": {"matchLabels": labels(deployment, component)},
+            "selector": {"matchLabels": selector},
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
 
@@ -80,12 +90,16 @@ class Pods:
 
 
 def stateful_set(deployment: Deployment, pods: Pods) -> Object:
-    """Return a StatefulSet with restricted pods; all of them start at the same time."""
+    """Return a StatefulSet with restricted pods; all of them start at the same time.
+
+    Kubernetes restarts none of them for a newer template: see `reconcile.rolling`.
+    """
     selector = {**labels(deployment, pods.component), **pods.selector}
     spec: Object = {
         "serviceName": pods.service,
         "replicas": pods.replicas,
         "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": selector},
         "template": {
             "metadata": {"labels": selector, "annotations": {CHECKSUM: pods.checksum}},

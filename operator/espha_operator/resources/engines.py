@@ -54,7 +54,8 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         container=container,
         volumes=[{"name": "config", "configMap": {"name": f"{deployment.name}-model"}}],
         checksum=checksum(facts.xml),
-        grace=5,
+        # An active engine hands over before it ends.
+        grace=10,
         storage=spec.snapshots.storage,
         volume=_SNAPSHOTS,
     )

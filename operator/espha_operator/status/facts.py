@@ -24,11 +24,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class SetFacts:
-    """A StatefulSet: how many pods are wanted, exist and are ready."""
+    """A StatefulSet: how many pods are wanted, exist and are ready.
+
+    `revision` is that of its newest template; empty: its controller has not told it yet.
+    """
 
     wanted: int
     exist: int
     ready: int
+    revision: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Facts:
     engines: tuple[ReplicaStatus, ...] = ()
     topics: TopicFacts | None = None
     error: str = ""
+    rolling: str = ""
+    """What is done, or waited for, to bring pods up to date; empty: all of them are."""
 
     def set(self, suffix: str) -> SetFacts:
         """Return the StatefulSet `<deployment>-<suffix>`; one without pods if there is none."""

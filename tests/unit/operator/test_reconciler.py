@@ -91,7 +91,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> _MemoryCluster:
     monkeypatch.setattr(
         models, "check", lambda xml, *_: samples.BROKEN if "bad" in xml else samples.MODEL
     )
-    monkeypatch.setattr(observe, "ask_zookeeper", lambda pod: True)
+    monkeypatch.setattr(observe, "ask_zookeeper", lambda pod: "follower")
     monkeypatch.setattr(
         observe,
         "ask_engine",

@@ -1,0 +1,194 @@
+"""Roll-outs step by step, against pods that only a test moves."""
+
+from typing import Any, cast
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from espha.protocol.states import EngineState
+from espha_operator.reconcile import brokers, roller, switchover
+from espha_operator.reconcile.cluster import Cluster
+from espha_operator.reconcile.observe import Observed, Pod
+from espha_operator.reconcile.roller import Roller
+from espha_operator.reconcile.rolling import Brokers
+from espha_operator.status.facts import Facts, SetFacts
+from espha_operator.status.switchover import Decision
+from support.servers import wait_until
+from support.status import engine_status
+from unit.operator import samples
+
+SETS = {"demo-zookeeper": "zookeeper", "demo-kafka": "kafka", "demo-engine": "engine"}
+RESOURCE = {"metadata": {"name": "demo", "namespace": "shop", "uid": "uid-1"}}
+WELL = Brokers(alive=(0, 1, 2), controller=1)
+
+
+class World:
+    """Pods, an API server that takes evictions, an active engine and a Kafka that are asked."""
+
+    def __init__(self) -> None:
+        self.revision = dict.fromkeys(SETS, "v1")
+        self.pods = {f"{one}-{number}": "v1" for one in SETS for number in range(3)}
+        self.active = "demo-engine-1"
+        self.done: list[str] = []
+        self.refusal: ApiException | None = None
+        self.kafka, self.looks = WELL, 0
+        self.now, self.roller = 100.0, Roller(cast("Cluster", self), lambda: self.now)
+
+    def evict(self, namespace: str, pod: str, uid: str) -> None:
+        """Take an eviction: the pod is back, up to date and ready at once."""
+        assert (namespace, uid) == ("shop", f"uid of {pod}")
+        if self.refusal:
+            raise self.refusal
+        self.done.append(pod)
+        self.pods[pod] = self.revision[pod.rpartition("-")[0]]
+
+    def create(self, wanted: dict[str, Any]) -> None:
+        """Take an Event."""
+        self.done.append(f"{wanted['kind']} {wanted['reason']}")
+
+    def ask(self, address: str, to: str, _: str) -> Decision:
+        """Hand over, as the active engine does."""
+        assert address == f"address of {self.active}"
+        self.done.append(f"switch to {to}")
+        self.active = to
+        return Decision("ask", to)
+
+    def look(self, bootstrap: str, addresses: list[str]) -> Brokers:
+        """Answer as Kafka does."""
+        assert addresses == [f"address of demo-kafka-{number}" for number in range(3)]
+        self.looks += 1
+        return self.kafka
+
+    def seen(self) -> Observed:
+        """Return what the operator sees now."""
+        sets = {name: SetFacts(3, 3, 3, revision) for name, revision in self.revision.items()}
+        pods = tuple(
+            Pod(
+                name,
+                SETS[name.rpartition("-")[0]],
+                f"address of {name}",
+                None,
+                uid=f"uid of {name}",
+                set=name.rpartition("-")[0],
+                revision=revision,
+                ready=True,
+            )
+            for name, revision in self.pods.items()
+        )
+        engines = tuple(
+            engine_status(name, EngineState.ACTIVE if name == self.active else EngineState.STANDBY)
+            for name in self.pods
+            if "engine" in name
+        )
+        modes = dict.fromkeys(("demo-zookeeper-0", "demo-zookeeper-1"), "follower")
+        return Observed(sets, pods, engines, {**modes, "demo-zookeeper-2": "leader"})
+
+    def step(self, hold: str = "", **changes: Any) -> str:
+        """Take a step; the sentence that comes of it."""
+        seen = self.seen()
+        facts = Facts(samples.deployment(), samples.MODEL, seen.sets, 3, seen.engines)
+        self.now += 1
+        said = self.roller.step(RESOURCE, facts.replace(**changes), seen, hold)
+        asked = self.roller._asked
+        wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
+        return said
+
+    def until_done(self) -> list[str]:
+        """Take steps to the end; what was done."""
+        for _ in range(100):
+            if not self.step():
+                return self.done
+        raise AssertionError(f"it does not end: {self.done}")
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    monkeypatch.setattr(switchover, "ask", made.ask)
+    monkeypatch.setattr(switchover, "token", lambda *_: "proof")
+    monkeypatch.setattr(brokers, "look", made.look)
+    return made
+
+
+def test_a_roll_out_of_all_components_costs_one_take_over(world: World) -> None:
+    world.revision = dict.fromkeys(SETS, "v2")
+    assert world.until_done() == [
+        "demo-zookeeper-1",
+        "demo-zookeeper-0",
+        "demo-zookeeper-2",
+        "demo-kafka-2",
+        "demo-kafka-0",
+        "demo-kafka-1",
+        "demo-engine-2",
+        "demo-engine-0",
+        "Event HandingOver",
+        "switch to demo-engine-0",
+        "demo-engine-1",
+    ]
+
+
+def test_nothing_is_asked_and_done_when_all_is_up_to_date(world: World) -> None:
+    assert world.step() == ""
+    assert (world.done, world.looks) == ([], 0)
+
+
+def test_a_broker_that_is_out_of_sync_stops_it_with_a_sentence(world: World) -> None:
+    world.revision["demo-kafka"] = "v2"
+    world.kafka = Brokers(alive=(0, 1, 2), controller=1, behind=("x.M",))
+    assert world.step() == "3 pods are out of date; Kafka has not been asked yet."
+    sentences = {world.step() for _ in range(6)}
+    assert sentences == {"3 pods are out of date; copies are missing or behind: x.M."}
+    assert world.done == []
+    world.kafka = WELL
+    assert len(world.until_done()) == 3
+
+
+def test_each_broker_goes_on_an_answer_of_its_own(world: World) -> None:
+    """What was true before an eviction says nothing about the time after it."""
+    world.revision["demo-kafka"] = "v2"
+    world.until_done()
+    assert world.looks >= 3
+
+
+def test_a_budget_that_says_no_is_obeyed(world: World) -> None:
+    world.revision["demo-zookeeper"] = "v2"
+    world.refusal = ApiException(status=429)
+    assert "Its disruption budget does not allow that now." in world.step()
+    world.refusal = ApiException(status=409, reason="Conflict")
+    assert "demo-zookeeper-1 is restarted" in world.step()
+    world.refusal = ApiException(status=403, reason="Forbidden")
+    assert "The API server refuses: 403 Forbidden" in world.step()
+    world.refusal = None
+    assert len(world.until_done()) == 3
+
+
+def test_an_engine_that_does_not_hand_over_is_asked_again_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.pods["demo-engine-1"], world.revision["demo-engine"] = "v1", "v2"
+    world.pods |= {"demo-engine-0": "v2", "demo-engine-2": "v2"}
+    asked: list[str] = []
+
+    def refuse(address: str, to: str, proof: str) -> Decision:
+        asked.append(to)
+        return Decision("refused", to, "The active engine refuses: no.")
+
+    monkeypatch.setattr(switchover, "ask", refuse)
+    for _ in range(int(2 * roller.AGAIN)):
+        world.step()
+    assert 1 <= len(asked) <= 3
+    assert "demo-engine-1" not in world.done
+
+
+def test_what_is_held_back_waits(world: World) -> None:
+    world.revision["demo-engine"] = "v2"
+    assert world.step(hold="another deployment goes first").endswith("goes first.")
+    assert world.done == []
+
+
+def test_scaling_down_asks_the_active_engine_first(world: World) -> None:
+    world.active = "demo-engine-2"
+    fewer = samples.deployment(engines={"replicas": 2})
+    assert "it hands over to demo-engine-0" in world.step(deployment=fewer)
+    assert world.done == ["Event HandingOver", "switch to demo-engine-0"]
+    assert world.step(deployment=fewer) == ""
