@@ -60,7 +60,8 @@ class _ForkServer:
         """Start the JVM, and import meanwhile what an engine process needs."""
         imports = threading.Thread(target=importlib.import_module, args=("espha.engine.main",))
         imports.start()
-        jvm = start_jvm(self._settings.spark_master, self._settings.jars)
+        settings = self._settings
+        jvm = start_jvm(settings.spark_master, settings.jars, settings.jvm_heap_mib)
         imports.join()
         gc.collect()
         gc.freeze()  # what is here is shared with all that are forked, as long as nobody touches it

@@ -119,7 +119,7 @@ def greet(job: Greeted, limit_s: float) -> None:
 def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engine:
     xml, project, plan = read_deployed(settings.model, settings.prefix, settings.deployment)
     signal.alarm(_SPARK_S)
-    session = open_session(settings.spark_master, settings.jars)
+    session = open_session(settings.spark_master, settings.jars, heap_mib=settings.jvm_heap_mib)
     job = BatchJob(session, xml, project, plan, collect=False)
     greet(job, _GREETING_S)
     job.when_ended(

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_BYTES
-from espha.protocol.settings import local_master
+from espha.protocol.settings import HEAP_MIB, local_master
 
 _SETTINGS = {
     # Python workers over unix domain sockets: TCP's delayed ACK costs 40 ms a batch.
@@ -38,7 +38,6 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "512m",
     # There is nothing to clean, and its cleaner would have the JVM stop for a full collection of
     # garbage every half hour.
     "spark.cleaner.referenceTracking": "false",
@@ -63,18 +62,21 @@ _JAVA: tuple[str, ...] = (
 """Small batches run best on quickly compiled code."""
 
 
-def open_session(master: str, jars: Path, *, write_archive: bool = False) -> SparkSession:
+def open_session(
+    master: str, jars: Path, *, heap_mib: int = HEAP_MIB, write_archive: bool = False
+) -> SparkSession:
     """Open a session: on the JVM that runs already (`start_jvm`), or on a new one.
 
     Args:
         master: Spark's master.
         jars: the directory with the engine's jars.
+        heap_mib: heap of a new JVM, MiB.
         write_archive: let the JVM write an archive of its classes when it ends, as `unfinished`.
 
     Raises:
         ValueError: an engine cannot run on that master.
     """
-    conf = _conf(master, jars, write_archive=write_archive)
+    conf = _conf(master, jars, heap_mib, write_archive=write_archive)
     held = None
     if _GATEWAY_PORT in os.environ:
         SparkContext._ensure_initialized()
@@ -87,14 +89,14 @@ def open_session(master: str, jars: Path, *, write_archive: bool = False) -> Spa
     return session
 
 
-def start_jvm(master: str, jars: Path) -> "Jvm":
+def start_jvm(master: str, jars: Path, heap_mib: int = HEAP_MIB) -> "Jvm":
     """Start a JVM, with Spark in it, for sessions of processes that are forked from this one.
 
     Raises:
         ValueError: an engine cannot run on that master.
         pyspark.errors.PySparkRuntimeError: it ended at once; what it said stands in the log.
     """
-    conf = _conf(master, jars)
+    conf = _conf(master, jars, heap_mib)
     gateway = launch_gateway(conf)
     wanted = gateway.jvm.SparkConf()
     for key, value in conf.getAll():
@@ -141,7 +143,7 @@ def worker_ended(error: BaseException) -> bool:
     return any(said in str(error) for said in _WORKER_ENDED)
 
 
-def _conf(master: str, jars: Path, *, write_archive: bool = False) -> SparkConf:
+def _conf(master: str, jars: Path, heap_mib: int, *, write_archive: bool = False) -> SparkConf:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers must be of this very Python
     names = [*jars.glob("kafka-clients-*.jar"), *jars.glob("espha-*.jar")]
@@ -157,6 +159,7 @@ def _conf(master: str, jars: Path, *, write_archive: bool = False) -> SparkConf:
         .setMaster(local_master(master))
         .setAppName("espha")
         .setAll(list(_SETTINGS.items()))
+        .set("spark.driver.memory", f"{heap_mib}m")
         .set("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))
         .set("spark.driver.extraJavaOptions", " ".join(java))
     )

@@ -13,6 +13,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 PREFIX = "ESPHA_"
+HEAP_MIB = 512
+"""Usual largest heap of an engine's JVM."""
 _LOCAL_MASTER = re.compile(r"local(\[([1-9][0-9]*|\*)\])?", re.ASCII)
 
 
@@ -73,6 +75,13 @@ class Settings(BaseModel):
         "local[1]",
         description="Spark master: `local`, `local[<threads>]` or `local[*]`; the engine and its "
         "Spark share one JVM.",
+    )
+    jvm_heap_mib: int = Field(
+        HEAP_MIB,
+        ge=128,
+        le=31_744,
+        description="Largest heap of the engine's JVM, MiB; the state is not in it, but in the "
+        "memory of the Python process beside it.",
     )
     jars: Path = Field(
         Path("/opt/espha/jars"), description="Folder with the engine's own jar and kafka-clients."

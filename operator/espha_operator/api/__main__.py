@@ -36,8 +36,15 @@ def generated() -> dict[str, str]:
     }
 
 
+class _Plain(yaml.SafeDumper):
+    """YAML without anchors, which some tools do not read."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 def _yaml(value: object) -> str:
-    return yaml.safe_dump(value, sort_keys=False, width=100, allow_unicode=True)
+    return yaml.dump(value, Dumper=_Plain, sort_keys=False, width=100, allow_unicode=True)
 
 
 def _chart() -> dict[str, Any]:

@@ -3,18 +3,44 @@
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from espha.adapters.config import AdapterConfig, AdapterType, one_of, with_types
 from espha.adapters.types import adapters
-from espha_operator.api.base import ObjectName, Part, rules
+from espha_operator.api.base import ObjectName, Part, rules, text
+from espha_operator.api.pods import PodTemplate, pod_field
+from espha_operator.api.quantities import Resources, Usual, resources_of
 
+USUAL_ADAPTER = Usual("25m", "128Mi", "384Mi", least="192Mi", scratch="256Mi")
+_STEP = r"(\.{0,2}[A-Za-z0-9_-][A-Za-z0-9_.-]*|\.\.\.[A-Za-z0-9_.-]*)"
 DataPath = Annotated[
-    str, StringConstraints(pattern=r"^/data/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$", max_length=500)
+    str,
+    text(
+        f"^/data(/{_STEP})+$",
+        "Files of adapters lie on the volume; give a path under /data without '..', of letters, "
+        "digits, '_', '.' and '-'.",
+        500,
+    ),
 ]
-
-
-_VOLUME = "An adapter of files needs a volume."
+AdapterName = Annotated[
+    str,
+    text(
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        "This is not the name of an adapter; give lower-case letters, digits and '-', with a "
+        "letter or digit at both ends.",
+        20,
+    ),
+]
+WindowName = Annotated[
+    str,
+    text(r"^[^/\s]+/[^/\s]+$", "This is not the name of a window; give QUERY/WINDOW.", 200),
+]
+# A deployment called <this one>-input-… makes objects that end so.
+_TAKEN = (
+    r"(^|-)(kafka|zookeeper|engine|adapter)(-headless)?$|(^|-)(active|model|token)$|"
+    r"(^|-)(input|output|model)-"
+)
+_VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."
 
 
 class Volume(Part):
@@ -45,6 +71,12 @@ def _rules(types: tuple[AdapterType, ...]) -> dict[str, Any]:
     return rules(
         (f"{given} == 1", f"{one_of(types).capitalize()}."),
         (f"has(self.volume) || !({filed})", _VOLUME),
+        (
+            f"!self.name.matches(r'{_TAKEN}')",
+            "An object of another deployment could have this adapter's name; choose one without "
+            "kafka, zookeeper, engine, adapter, active, model or token at its end, and without "
+            "input- or output- in it.",
+        ),
     )
 
 
@@ -61,6 +93,9 @@ class Adapter(AdapterConfig):
     field: ClassVar[str]
     elected: ClassVar[bool]
 
+    name: AdapterName = Field(description="Name of the adapter.")
+    window: WindowName = Field(description="The window, as <query>/<window>.")
+    pod: PodTemplate | None = pod_field("the adapter")
     volume: Volume | None = Field(None, description="Where files are; adapters of files need it.")
 
     @model_validator(mode="after")
@@ -129,6 +164,8 @@ class Adapters(Part):
     outputs: list[OutputAdapter] = Field(
         default_factory=list, max_length=16, description="Adapters that take results."
     )
+
+    resources: Resources = resources_of("each adapter", USUAL_ADAPTER)
 
     @property
     def every(self) -> list[Adapter]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 
@@ -14,76 +14,64 @@ class Part(BaseModel):
     )
 
 
-def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
-    """Return schema extras for CEL rules of the API server, given as (expression, message)."""
-    return {"x-kubernetes-validations": [{"rule": rule, "message": text} for rule, text in pairs]}
-
+Rule = tuple[str, str]
+"""A CEL expression that must hold, and the sentence for whoever breaks it."""
 
 # A default that only the operator fills in. The API server must not: a rule has to see whether
 # the user gave the field ("managed or external, not both").
 OPERATOR_DEFAULT: dict[str, Any] = {"x-operator-default": True}
-INT_OR_STRING: dict[str, Any] = {"x-kubernetes-int-or-string": True, "type": None, "anyOf": None}
+# Beside a pattern: what the API server says of a text that does not match.
+SENTENCE = "x-sentence"
+
+
+def rules(*pairs: Rule) -> dict[str, Any]:
+    """Return schema extras for CEL rules of the API server."""
+    return {"x-kubernetes-validations": [{"rule": rule, "message": text} for rule, text in pairs]}
+
+
+def text(pattern: str, sentence: str, longest: int) -> Any:
+    """Return what a text has to match, and the sentence for whoever gives another one.
+
+    Args:
+        pattern: a regular expression for all of it.
+        sentence: what to give instead; a bare pattern would tell nobody.
+        longest: characters.
+    """
+    return Field(pattern=pattern, max_length=longest, json_schema_extra={SENTENCE: sentence})
+
+
+_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_COMPONENT = r"[a-z0-9]+((\.|_{1,2}|-+)[a-z0-9]+)*"
+_IMAGE = (
+    r"^([a-zA-Z0-9]([-.a-zA-Z0-9]*[a-zA-Z0-9])?(:[0-9]{1,5})?/)?"
+    rf"{_COMPONENT}(/{_COMPONENT})*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$"
+)
+_PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 
 Image = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$", max_length=255)
+    str,
+    text(
+        _IMAGE,
+        "This is not the name of an image; give [REGISTRY/]NAME[:TAG][@sha256:DIGEST], with "
+        "lower-case letters in NAME.",
+        255,
+    ),
 ]
 Address = Annotated[
     str,
-    StringConstraints(
-        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]{1,5}$", max_length=260
+    text(
+        rf"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:{_PORT}$",
+        "This is not an address; give HOST:PORT with a port from 1 to 65535.",
+        260,
     ),
 ]
 ObjectName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", max_length=253)
-]
-Quantity = Annotated[
-    int | str,
-    Field(
-        json_schema_extra={
-            **INT_OR_STRING,
-            "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$",
-        }
+    str,
+    text(
+        f"^{_SUBDOMAIN}$",
+        "This is not the name of an object; give lower-case letters, digits, '-' and '.', with a "
+        "letter or digit at both ends and around each '.'.",
+        253,
     ),
 ]
-
-
-class Amounts(Part):
-    """Amounts of computing resources."""
-
-    cpu: Quantity | None = Field(None, description="Processor time: cores, or thousandths (50m).")
-    memory: Quantity | None = Field(None, description="Memory, for example 512Mi.")
-
-
-class Resources(Part):
-    """What a container asks for, and what it may use at most."""
-
-    requests: Amounts = Field(
-        default_factory=Amounts,
-        description="What the scheduler reserves.",
-        json_schema_extra=OPERATOR_DEFAULT,
-    )
-    limits: Amounts = Field(
-        default_factory=Amounts,
-        description="What the container may use.",
-        json_schema_extra=OPERATOR_DEFAULT,
-    )
-
-    def merged(self, cpu: str, memory: str, limit: str) -> dict[str, dict[str, str]]:
-        """Return a container's `resources`, with the given amounts where the user gives none."""
-        requests = {"cpu": self.requests.cpu or cpu, "memory": self.requests.memory or memory}
-        limits = {"cpu": self.limits.cpu, "memory": self.limits.memory or limit}
-        return {
-            "requests": {key: str(value) for key, value in requests.items()},
-            "limits": {key: str(value) for key, value in limits.items() if value is not None},
-        }
-
-
-class Storage(Part):
-    """A volume for each server."""
-
-    size: Quantity = Field(
-        "1Gi", description="Size of each server's volume.", json_schema_extra=OPERATOR_DEFAULT
-    )
-    storage_class_name: ObjectName | None = Field(
-        None, description="Storage class; the cluster's default when absent."
-    )

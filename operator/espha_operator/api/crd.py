@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from espha_operator.api.base import Part
+from espha_operator.api.base import SENTENCE, Part, rules
 from espha_operator.api.names import GROUP, KIND, PLURAL, SHORT, VERSION
 from espha_operator.api.spec import Spec
 from espha_operator.api.status import Status
 
 # Pydantic's way of saying things that a structural schema says otherwise, or not at all.
-_DROPPED = ("title", "additionalProperties", "examples", "$defs", "x-operator-default")
+_DROPPED = ("title", "additionalProperties", "examples", "$defs", "x-operator-default", SENTENCE)
+_RULES = "x-kubernetes-validations"
 _NAME_RULES = [
     {
         "rule": "self.metadata.name.size() <= 24",
@@ -41,12 +42,24 @@ def structural(model: type[Part]) -> dict[str, Any]:
 def _resolve(node: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in node:
         target = _resolve(defs[node["$ref"].rsplit("/", 1)[-1]], defs)
-        return {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+        return _joined(target, {key: value for key, value in node.items() if key != "$ref"})
     options = [one for one in node.get("anyOf") or [] if one.get("type") != "null"]
     if len(options) == 1:
         rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
-        return {**_resolve(options[0], defs), **rest}
+        return _joined(_resolve(options[0], defs), rest)
     return node
+
+
+def _joined(target: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    """Return what a place says on top of what it refers to; the rules of both hold."""
+    both = [*target.get(_RULES, []), *node.get(_RULES, [])]
+    return {**target, **node, **({_RULES: both} if both else {})}
+
+
+def _with_sentence(result: dict[str, Any], sentence: str) -> None:
+    """Make a rule of a pattern: the API server then says more than the pattern."""
+    rule = f"self.matches(r'{result.pop('pattern')}')"
+    result[_RULES] = [*rules((rule, sentence))[_RULES], *result.get(_RULES, [])]
 
 
 def _convert(node: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
@@ -56,6 +69,8 @@ def _convert(node: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
     }
     if node.get("x-operator-default"):
         _describe_default(result)
+    if SENTENCE in node:
+        _with_sentence(result, node[SENTENCE])
     values = node.get("additionalProperties")
     if isinstance(values, dict):
         result["additionalProperties"] = _convert(values, defs)

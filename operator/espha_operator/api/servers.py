@@ -1,37 +1,36 @@
 """ZooKeeper and Kafka: managed by the operator, or external."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from espha_operator.api.base import (
-    OPERATOR_DEFAULT,
-    Address,
-    Image,
-    Part,
+from espha_operator.api.base import OPERATOR_DEFAULT, Address, Image, Part, Rule, rules, text
+from espha_operator.api.broker_config import BrokerConfig
+from espha_operator.api.jvm import JvmOptions, heap_field, heap_rule
+from espha_operator.api.pods import PodTemplate, pod_field
+from espha_operator.api.quantities import (
+    Bytes,
     Resources,
     Storage,
-    rules,
+    Usual,
+    fixed_storage,
+    resources_of,
 )
 
-# Kafka settings that decide which broker is who; the operator writes them.
-OWN_KAFKA_SETTINGS = (
-    "node.id", "broker.id", "process.roles", "controller.quorum.voters",
-    "controller.quorum.bootstrap.servers", "controller.listener.names", "listeners",
-    "advertised.listeners", "listener.security.protocol.map", "inter.broker.listener.name",
-    "log.dirs", "log.dir", "metadata.log.dir", "auto.create.topics.enable",
-)  # fmt: skip
+USUAL_ZOOKEEPER = Usual("50m", "192Mi", "320Mi", least="192Mi", scratch="256Mi")
+USUAL_KAFKA = Usual("100m", "512Mi", "900Mi", least="512Mi", scratch="512Mi")
 # ZooKeeper's own limits of a session, in ticks; `zoo.cfg` gets the same ones.
 MIN_SESSION_TICKS, MAX_SESSION_TICKS = 2, 20
 USUAL_SESSION_TICKS = 4
 USUAL_TICK_MS = 200
+LEAST_SESSION_MS = 200
 USUAL_EXTERNAL_SESSION_MS = 800
 _TICK = f"(has(self.tickTime) ? self.tickTime : {USUAL_TICK_MS})"
 
 
 def _managed_or_external(
-    what: str, *pairs: tuple[str, str], both: tuple[str, ...] = ()
+    what: str, *pairs: Rule, both: tuple[str, ...] = ()
 ) -> Callable[[dict[str, Any]], None]:
     """Return what adds the rules of a server to its schema.
 
@@ -48,7 +47,7 @@ def _managed_or_external(
     return add
 
 
-def _either(fields: list[str], what: str) -> tuple[str, str]:
+def _either(fields: list[str], what: str) -> Rule:
     given = " || ".join(f"has(self.{field})" for field in fields)
     listed = ", ".join(fields)
     return (
@@ -57,7 +56,7 @@ def _either(fields: list[str], what: str) -> tuple[str, str]:
     )
 
 
-def _fixed_number(field: str, default: int, message: str) -> tuple[str, str]:
+def _fixed_number(field: str, default: int, message: str) -> Rule:
     # To write down the default later is no change.
     before, after = (
         f"(has({one}.{field}) ? {one}.{field} : {default})" for one in ("oldSelf", "self")
@@ -65,13 +64,13 @@ def _fixed_number(field: str, default: int, message: str) -> tuple[str, str]:
     return f"{after} == {before}", message
 
 
-def fixed(field: str, message: str) -> tuple[str, str]:
+def fixed(field: str, message: str) -> Rule:
     """Return a rule: the field stays as it was given, or absent."""
     same = f"has(self.{field}) == has(oldSelf.{field})"
     return f"{same} && (!has(self.{field}) || self.{field} == oldSelf.{field})", message
 
 
-def _kept_kind(what: str) -> tuple[str, str]:
+def _kept_kind(what: str) -> Rule:
     return (
         "has(self.external) == has(oldSelf.external)",
         f"A deployment cannot move between a managed and an external {what}; make a new one.",
@@ -102,9 +101,7 @@ class ZooKeeper(Part):
                 3,
                 "The number of ZooKeeper servers cannot change; make a new deployment.",
             ),
-            fixed(
-                "storage", "The storage of ZooKeeper servers cannot change; make a new deployment."
-            ),
+            *fixed_storage("ZooKeeper servers"),
             (
                 "!has(self.sessionTimeout) || has(self.external) || self.sessionTimeout >= "
                 f"{MIN_SESSION_TICKS} * {_TICK}",
@@ -117,6 +114,13 @@ class ZooKeeper(Part):
                 f"sessionTimeout must be at most {MAX_SESSION_TICKS} ticks "
                 f"({MAX_SESSION_TICKS} x tickTime).",
             ),
+            (
+                f"has(self.external) || has(self.sessionTimeout) || {USUAL_SESSION_TICKS} * "
+                f"{_TICK} >= {LEAST_SESSION_MS}",
+                f"The session, {USUAL_SESSION_TICKS} ticks, must last at least {LEAST_SESSION_MS} "
+                "ms; raise tickTime, or give sessionTimeout.",
+            ),
+            heap_rule(USUAL_ZOOKEEPER),
             both=("sessionTimeout",),
         )
     )
@@ -129,14 +133,14 @@ class ZooKeeper(Part):
         ge=20,
         le=500,
         description="ZooKeeper's unit of time in milliseconds, at most 500. A dead engine's "
-        "session ends after sessionTimeout, which is counted in ticks: a short tick makes failover "
-        "fast.",
+        "session ends after sessionTimeout, which is counted in ticks. Four ticks must be at least "
+        f"{LEAST_SESSION_MS} ms, or sessionTimeout be given.",
         json_schema_extra=OPERATOR_DEFAULT,
     )
     session_timeout: int | None = Field(
         None,
-        ge=40,
-        le=60000,
+        ge=LEAST_SESSION_MS,
+        le=60_000,
         description="After how many milliseconds without a sign of life an engine counts as "
         "dead (the end of its process is noticed at once, without this). "
         f"{USUAL_SESSION_TICKS} ticks when absent; {USUAL_EXTERNAL_SESSION_MS} with an external "
@@ -150,11 +154,14 @@ class ZooKeeper(Part):
         description="Volume of each server.",
         json_schema_extra=OPERATOR_DEFAULT,
     )
-    resources: Resources = Field(
-        default_factory=Resources,
-        description="Requests and limits of each server.",
+    resources: Resources = resources_of("each server", USUAL_ZOOKEEPER)
+    heap: Bytes | None = heap_field("30 % of that limit")
+    jvm_options: JvmOptions = Field(
+        default_factory=list,
+        description="Further options of the servers' Java virtual machines.",
         json_schema_extra=OPERATOR_DEFAULT,
     )
+    pod: PodTemplate | None = pod_field("ZooKeeper")
     external: ExternalZooKeeper | None = Field(None, description="Use these servers, manage none.")
 
     @property
@@ -183,7 +190,8 @@ class Kafka(Part):
             _fixed_number(
                 "replicas", 3, "The number of Kafka brokers cannot change; make a new deployment."
             ),
-            fixed("storage", "The storage of Kafka brokers cannot change; make a new deployment."),
+            *fixed_storage("Kafka brokers"),
+            heap_rule(USUAL_KAFKA),
         )
     )
 
@@ -198,37 +206,39 @@ class Kafka(Part):
         description="Volume of each broker.",
         json_schema_extra=OPERATOR_DEFAULT,
     )
-    config: dict[str, int | str] = Field(
+    config: BrokerConfig = Field(
         default_factory=dict,
-        description="Further broker settings, for example log.segment.bytes.",
-        max_length=50,
-        json_schema_extra={
-            **OPERATOR_DEFAULT,
-            "additionalProperties": {
-                "x-kubernetes-int-or-string": True,
-                "maxLength": 1000,
-                "pattern": r"^[^\r\n\\]*$",
-            },
-            **rules(
-                (
-                    "self.all(key, key.matches('^[a-z0-9._-]{1,100}$'))",
-                    "Names of Kafka settings have lower-case letters, digits, '.', '_', '-' only.",
-                ),
-                (
-                    f"self.all(key, !(key in {list(OWN_KAFKA_SETTINGS)}))",
-                    "These Kafka settings belong to the operator and cannot be given: "
-                    + ", ".join(OWN_KAFKA_SETTINGS)
-                    + ".",
-                ),
-            ),
-        },
+        description="Further broker settings, for example log.segment.bytes; true and false in "
+        "quotes.",
     )
-    resources: Resources = Field(
-        default_factory=Resources,
-        description="Requests and limits of each broker.",
+    resources: Resources = resources_of("each broker", USUAL_KAFKA)
+    heap: Bytes | None = heap_field("30 % of that limit")
+    jvm_options: JvmOptions = Field(
+        default_factory=list,
+        description="Further options of the brokers' Java virtual machines.",
         json_schema_extra=OPERATOR_DEFAULT,
     )
+    pod: PodTemplate | None = pod_field("Kafka")
     external: ExternalKafka | None = Field(None, description="Use these brokers, manage none.")
+
+
+Prefix = Annotated[
+    str,
+    text(
+        "^[A-Za-z0-9][A-Za-z0-9_-]*$",
+        "This cannot begin the names of topics; give letters, digits, '-' and '_', with a letter "
+        "or digit first.",
+        80,
+    ),
+]
+Duration = Annotated[
+    str,
+    text(
+        "^(unlimited|[1-9][0-9]{0,5}(s|m|h|d))$",
+        "This is not a time; give unlimited, or a number with s, m, h or d, like 7d.",
+        9,
+    ),
+]
 
 
 class Topics(Part):
@@ -240,18 +250,11 @@ class Topics(Part):
                 "prefix",
                 "The topic prefix cannot change: it names the data; make a new deployment.",
             ),
-            (
-                "!has(self.minInSyncReplicas) || !has(self.replicationFactor) || "
-                "self.minInSyncReplicas <= self.replicationFactor",
-                "minInSyncReplicas must not be greater than replicationFactor.",
-            ),
         )
     )
 
-    prefix: str | None = Field(
+    prefix: Prefix | None = Field(
         None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
-        max_length=80,
         description="First part of all topic names (HOST_PORT in SAS ESP). When absent: what the "
         "model's connectors say, else <namespace>_<name>.",
     )
@@ -268,9 +271,8 @@ class Topics(Part):
         description="Copies that must have a record before it counts as written; one less than "
         "replicationFactor (at least 1) when absent.",
     )
-    retention: str = Field(
+    retention: Duration = Field(
         "unlimited",
-        pattern=r"^(unlimited|[1-9][0-9]{0,5}(s|m|h|d))$",
         description="How long records are kept: unlimited, or a number with s, m, h or d. Engines "
         "rebuild their state from the topics, so what they still need must be kept.",
     )

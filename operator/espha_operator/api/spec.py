@@ -2,31 +2,40 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from espha_operator.api.adapters import Adapters
-from espha_operator.api.base import (
-    OPERATOR_DEFAULT,
-    Image,
-    ObjectName,
-    Part,
+from espha_operator.api.base import OPERATOR_DEFAULT, Image, ObjectName, Part, rules, text
+from espha_operator.api.jvm import heap_field, heap_rule
+from espha_operator.api.pods import PodTemplate, PullPolicy, PullSecrets, pod_field
+from espha_operator.api.quantities import (
+    Bytes,
     Resources,
     Storage,
-    rules,
+    Usual,
+    fixed_storage,
+    resources_of,
 )
-from espha_operator.api.servers import Kafka, PvcPolicy, Topics, ZooKeeper, fixed
+from espha_operator.api.servers import Kafka, PvcPolicy, Topics, ZooKeeper
 
-# kubectl keeps what it applied in an annotation; all of them together may have 256 KiB.
-INLINE_LIMIT = 200_000
+# `kubectl apply` keeps what it applied in an annotation as well. All annotations together may have
+# 256 KiB, and there < and > take six bytes each.
+INLINE_LIMIT = 120_000
+USUAL_ENGINE = Usual("100m", "768Mi", "1536Mi", least="1Gi", scratch="2Gi")
 
 
 class ConfigMapKey(Part):
     """One key of a ConfigMap."""
 
     name: ObjectName = Field(description="ConfigMap in the same namespace.")
-    key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)] = Field(
-        "model.xml", description="Key with the model's XML."
-    )
+    key: Annotated[
+        str,
+        text(
+            r"^[-._a-zA-Z0-9]+$",
+            "This is not a key of a ConfigMap; give letters, digits, '-', '_' and '.'.",
+            253,
+        ),
+    ] = Field("model.xml", description="Key with the model's XML.")
 
 
 class Model(Part):
@@ -42,7 +51,18 @@ class Model(Part):
     )
 
     inline: str | None = Field(
-        None, min_length=1, max_length=INLINE_LIMIT, description="The model's XML itself."
+        None,
+        min_length=1,
+        max_length=1 << 20,
+        description=f"The model's XML itself, at most {INLINE_LIMIT:,} characters.",
+        json_schema_extra=rules(
+            (
+                f"self.size() <= {INLINE_LIMIT}",
+                f"The model has more than {INLINE_LIMIT:,} characters; put it into a ConfigMap "
+                "(kubectl create configmap NAME --from-file=model.xml) and name that in "
+                "model.configMap.",
+            )
+        ),
     )
     config_map: ConfigMapKey | None = Field(
         None, description="A ConfigMap that has the model's XML."
@@ -54,7 +74,7 @@ class Snapshots(Part):
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            fixed("storage", "The storage of snapshots cannot change; make a new deployment.")
+            *fixed_storage("snapshot volumes"),
         )
     )
 
@@ -76,25 +96,27 @@ class Snapshots(Part):
 class Engines(Part):
     """The engines that run the model; exactly one of them publishes."""
 
+    model_config = ConfigDict(json_schema_extra=rules(heap_rule(USUAL_ENGINE)))
+
     replicas: int = Field(3, ge=1, le=9, description="Number of engines.")
     image: Image | None = Field(
         None, description="Image of the engines; the operator's when absent."
     )
-    resources: Resources = Field(
-        default_factory=Resources,
-        description="Requests and limits of each engine.",
-        json_schema_extra=OPERATOR_DEFAULT,
+    resources: Resources = resources_of("each engine", USUAL_ENGINE)
+    heap: Bytes | None = heap_field(
+        "The state is not in it, but in the memory beside it. A third of that limit, at most 2Gi,"
     )
+    pod: PodTemplate | None = pod_field("the engines")
     snapshots: Snapshots = Field(
         default_factory=Snapshots, description="Snapshots of the engines' state."
     )
 
 
-def _at_most_brokers(field: str) -> str:
-    brokers = "(has(self.kafka.replicas) ? self.kafka.replicas : 3)"
-    return (
-        f"has(self.kafka.external) || !has(self.topics.{field}) || self.topics.{field} <= {brokers}"
-    )
+_BROKERS = "(has(self.kafka.replicas) ? self.kafka.replicas : 3)"
+_COPIES = (
+    "(has(self.topics.replicationFactor) ? self.topics.replicationFactor : "
+    f"has(self.kafka.external) || {_BROKERS} > 3 ? 3 : {_BROKERS})"
+)
 
 
 class Spec(Part):
@@ -103,13 +125,16 @@ class Spec(Part):
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
-                _at_most_brokers("replicationFactor"),
+                "has(self.kafka.external) || !has(self.topics.replicationFactor) || "
+                f"self.topics.replicationFactor <= {_BROKERS}",
                 "topics.replicationFactor must not be greater than kafka.replicas: each copy needs "
                 "a broker of its own.",
             ),
             (
-                _at_most_brokers("minInSyncReplicas"),
-                "topics.minInSyncReplicas must not be greater than kafka.replicas.",
+                "!has(self.topics.minInSyncReplicas) || "
+                f"self.topics.minInSyncReplicas <= {_COPIES}",
+                "topics.minInSyncReplicas must not be greater than topics.replicationFactor (when "
+                "absent: 3, or the number of brokers if that is less); raise that or lower this.",
             ),
         )
     )
@@ -123,6 +148,14 @@ class Spec(Part):
     topics: Topics = Field(default_factory=Topics, description="The topics.")
     adapters: Adapters = Field(
         default_factory=Adapters, description="What brings events in and results out."
+    )
+    image_pull_policy: PullPolicy | None = Field(
+        None, description="When nodes pull the images; the operator's setting when absent."
+    )
+    image_pull_secrets: PullSecrets | None = Field(
+        None,
+        description="Secrets that open the images' registry for all pods; the operator's setting "
+        "when absent.",
     )
     pvc_policy: PvcPolicy = Field(
         "Delete",

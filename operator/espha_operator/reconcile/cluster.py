@@ -17,6 +17,7 @@ from espha_operator.resources.meta import Object
 API_VERSIONS = {
     "ConfigMap": "v1",
     "Service": "v1",
+    "PersistentVolumeClaim": "v1",
     "Pod": "v1",
     "Secret": "v1",
     "Event": "v1",

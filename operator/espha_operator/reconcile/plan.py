@@ -28,7 +28,7 @@ def plan(facts: Facts) -> list[Object] | None:
     if facts.exists("engine") or _may_start_engines(facts):
         wanted += engines.engines(_with_engines(facts), facts.model)
     if _adapters_exist(facts) or facts.active is not None:
-        wanted += adapters.adapters(deployment, facts.model)
+        wanted += adapters.adapters(deployment, facts.model, facts.shared_claims)
     return wanted
 
 

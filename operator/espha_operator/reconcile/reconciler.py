@@ -10,6 +10,7 @@ from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.reconcile import models, plan, switchover
 from espha_operator.reconcile.applier import AGAIN, Applier
+from espha_operator.reconcile.claims import Claims
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import Observed, observe
 from espha_operator.reconcile.roller import Roller
@@ -39,6 +40,7 @@ class Reconciler:
         self._images, self._clock = images, clock
         self._applier = Applier(cluster, clock)
         self._roller = Roller(cluster, clock)
+        self._claims = Claims(cluster, clock)
         self._keeper: tuple[str, TopicKeeper] | None = None
         self._model: tuple[object, ModelFacts | Verdict] | None = None
         self._topics: TopicFacts | None = None
@@ -83,6 +85,7 @@ class Reconciler:
             deployment, self._read_model(deployment), seen.sets, seen.serving, seen.engines
         )
         facts = self._with_topics(facts)
+        facts = facts.replace(shared_claims=self._claims.shared(deployment))
         wanted = plan.plan(facts)
         error = "" if wanted is None else self._applier.apply(deployment, wanted)
         return facts.replace(error=error)

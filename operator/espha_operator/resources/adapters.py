@@ -1,7 +1,9 @@
 """Adapters: pods of which one is active, or which are alone."""
 
+from collections.abc import Container
+
 from espha.protocol.settings import Settings
-from espha_operator.api.adapters import Adapter
+from espha_operator.api.adapters import USUAL_ADAPTER, Adapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT
 from espha_operator.resources import common, supervised
@@ -11,8 +13,16 @@ ADAPTER = "adapter"
 _CONFIG = "/etc/espha"
 
 
-def adapters(deployment: Deployment, facts: ModelFacts) -> list[Object]:
-    """Return the objects of all adapters, and the Service that names their pods."""
+def adapters(
+    deployment: Deployment, facts: ModelFacts, shared: Container[str] = ()
+) -> list[Object]:
+    """Return the objects of all adapters, and the Service that names their pods.
+
+    Args:
+        deployment: whose adapters they are.
+        facts: of the model.
+        shared: claims of volumes that several nodes can mount at a time.
+    """
     wanted = deployment.spec.adapters.every
     if not wanted:
         return []
@@ -23,14 +33,17 @@ def adapters(deployment: Deployment, facts: ModelFacts) -> list[Object]:
         {"http": HTTP_PORT},
         headless=True,
     )
-    made = (_adapter(deployment, facts, one) for one in wanted)
-    return [headless, *(thing for objects in made for thing in objects)]
+    made = (_adapter(deployment, facts, one, shared) for one in wanted)
+    return [headless, *(thing for some in made for thing in some)]
 
 
-def _adapter(deployment: Deployment, facts: ModelFacts, adapter: Adapter) -> list[Object]:
+def _adapter(
+    deployment: Deployment, facts: ModelFacts, adapter: Adapter, shared: Container[str]
+) -> list[Object]:
     name = f"{deployment.name}-{adapter.label}"
     config = adapter.text()
-    selector = {"espha.dev/adapter": adapter.label}
+    own = {"espha.dev/adapter": adapter.label}
+    claim = adapter.volume.claim_name if adapter.volume else None
     pods = common.Pods(
         name=name,
         component=ADAPTER,
@@ -41,11 +54,14 @@ def _adapter(deployment: Deployment, facts: ModelFacts, adapter: Adapter) -> lis
         checksum=checksum(facts.xml, config),
         # An active one commits what is under way before it ends.
         grace=10,
-        selector=selector,
+        selector=own,
+        template=adapter.pod,
+        scratch=USUAL_ADAPTER.scratch,
+        claim=claim if claim not in shared else None,
     )
     return [
         common.config_map(deployment, name, ADAPTER, {"adapter.json": config}),
-        common.disruption_budget(deployment, ADAPTER, name, selector),
+        common.disruption_budget(deployment, ADAPTER, name, own),
         common.stateful_set(deployment, pods),
     ]
 
@@ -74,10 +90,7 @@ def _container(deployment: Deployment, adapter: Adapter) -> Object:
     return {
         **made,
         "image": spec.image or deployment.images.engine_image,
-        "resources": {
-            "requests": {"cpu": "20m", "memory": "96Mi"},
-            "limits": {"memory": "384Mi"},
-        },
+        "resources": deployment.spec.adapters.resources.merged(USUAL_ADAPTER),
         "volumeMounts": mounts,
     }
 

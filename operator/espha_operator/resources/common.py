@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from espha_operator.api.base import Storage
 from espha_operator.api.deployment import Deployment
+from espha_operator.api.pods import PodTemplate
+from espha_operator.api.quantities import Storage
 from espha_operator.resources.meta import Object, labels, metadata
+from espha_operator.resources.placement import CLAIM, claim_mark, dumped, placement
 
 USER = 10001
 CHECKSUM = "espha.dev/config"
@@ -54,18 +56,23 @@ def disruption_budget(
     name: str = "",
     extra_selector: dict[str, str] | None = None,
 ) -> Object:
-    """Return a budget: at most one pod of a component may be evicted at a time.
+    """Return a budget: at most one pod may be evicted at a time.
 
-    A pod that is not ready may always go: it serves nobody, and a drain must not wait for it.
+    Args:
+        deployment: whose budget it is.
+        component: whose pods these are.
+        name: its name; the component's when empty.
+        extra_selector: labels of some of the component's pods.
     """
-    selector = {**labels(deployment, component), **(extra_selector or {})}
+    pods = {**labels(deployment, component), **(extra_selector or {})}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": metadata(deployment, name or f"{deployment.name}-{component}", component),
         "spec": {
             "maxUnavailable": 1,
-            "selector": {"matchLabels": selector},
+            "selector": {"matchLabels": pods},
+            # A pod that is not ready serves nobody: it must not keep a node from being drained.
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
@@ -87,6 +94,11 @@ class Pods:
     storage: Storage | None = None
     volume: str = "data"
     """Name of the volume in `storage`."""
+    template: PodTemplate | None = None
+    scratch: str = "256Mi"
+    """Size of /tmp."""
+    claim: str | None = None
+    """A volume that only one node can mount, and that other pods may have as well."""
 
 
 def stateful_set(deployment: Deployment, pods: Pods) -> Object:
@@ -101,10 +113,7 @@ def stateful_set(deployment: Deployment, pods: Pods) -> Object:
         "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": selector},
-        "template": {
-            "metadata": {"labels": selector, "annotations": {CHECKSUM: pods.checksum}},
-            "spec": _pod(pods, selector),
-        },
+        "template": _template(deployment, pods, selector),
     }
     if pods.storage:
         spec["volumeClaimTemplates"] = [_claim(deployment, pods, pods.storage)]
@@ -120,14 +129,23 @@ def stateful_set(deployment: Deployment, pods: Pods) -> Object:
     }
 
 
-def _pod(pods: Pods, selector: dict[str, str]) -> Object:
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": selector},
-    }
+def _template(deployment: Deployment, pods: Pods, selector: dict[str, str]) -> Object:
+    template = pods.template or PodTemplate()
+    shared = {CLAIM: claim_mark(pods.claim)} if pods.claim else {}
     return {
+        "metadata": {
+            "labels": {**(template.labels or {}), **selector, **shared},
+            "annotations": {**(template.annotations or {}), CHECKSUM: pods.checksum},
+        },
+        "spec": _pod(deployment, pods, template, selector),
+    }
+
+
+def _pod(
+    deployment: Deployment, pods: Pods, template: PodTemplate, selector: dict[str, str]
+) -> Object:
+    scratch = {"name": "tmp", "emptyDir": {"sizeLimit": pods.scratch}}
+    made: Object = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": pods.grace,
@@ -136,19 +154,32 @@ def _pod(pods: Pods, selector: dict[str, str]) -> Object:
             "runAsUser": USER,
             "runAsGroup": USER,
             "fsGroup": USER,
+            # Not each file of a large volume at each start.
+            "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "topologySpreadConstraints": [spread],
-        "containers": [_restricted(pods.container)],
-        "volumes": [*pods.volumes, {"name": "tmp", "emptyDir": {}}],
+        **placement(template, selector, pods.claim),
+        "containers": [_restricted(deployment, pods.container, template)],
+        "volumes": [*pods.volumes, scratch],
     }
+    secrets = _pull_secrets(deployment, template)
+    return {**made, "imagePullSecrets": secrets} if secrets else made
 
 
-def _restricted(container: Object) -> Object:
+def _pull_secrets(deployment: Deployment, template: PodTemplate) -> list[Object]:
+    given = deployment.spec.image_pull_secrets
+    names = deployment.images.image_pull_secrets if given is None else [one.name for one in given]
+    own = [one.name for one in template.image_pull_secrets or []]
+    return [{"name": name} for name in dict.fromkeys([*names, *own])]
+
+
+def _restricted(deployment: Deployment, container: Object, template: PodTemplate) -> Object:
     mounts = [*container.get("volumeMounts", []), {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108
+    policy = deployment.spec.image_pull_policy or deployment.images.image_pull_policy
     return {
         **container,
-        "imagePullPolicy": "IfNotPresent",
+        "env": [*container.get("env", []), *(dumped(one) for one in template.env or [])],
+        "imagePullPolicy": policy,
         "volumeMounts": mounts,
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -173,6 +204,19 @@ def _claim(deployment: Deployment, pods: Pods, storage: Storage) -> Object:
     }
 
 
-def tcp_probe(port: int) -> dict[str, Any]:
-    """Return a readiness probe that needs no program in the image."""
-    return {"tcpSocket": {"port": port}, "periodSeconds": 2, "failureThreshold": 3}
+def tcp_probes(port: int) -> dict[str, Any]:
+    """Return probes of a server that need no program in the image.
+
+    At first it may take an hour to read its logs; later it is started again when it has taken no
+    connection for a minute.
+    """
+
+    def probe(period: int, failures: int) -> dict[str, Any]:
+        check = {"tcpSocket": {"port": port}}
+        return {**check, "periodSeconds": period, "failureThreshold": failures}
+
+    return {
+        "startupProbe": probe(2, 1800),
+        "readinessProbe": probe(2, 3),
+        "livenessProbe": {**probe(10, 6), "timeoutSeconds": 5},
+    }

@@ -3,11 +3,15 @@
 from espha.protocol.settings import Settings, variable
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
+from espha_operator.api.spec import USUAL_ENGINE
 from espha_operator.resources import common, supervised
+from espha_operator.resources.jvm import heap_mib
 from espha_operator.resources.meta import TOKEN_KEY, Object, checksum, token_name
 
 ENGINE = "engine"
 _SNAPSHOTS = "snapshots"
+# The state lies in Python's memory; the JVM only passes batches on.
+_SHARE, _MOST_MIB = 1 / 3, 2048
 
 
 def model(deployment: Deployment, facts: ModelFacts) -> list[Object]:
@@ -40,7 +44,7 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         **made,
         "env": [*made["env"], _token(deployment)],
         "image": spec.image or deployment.images.engine_image,
-        "resources": spec.resources.merged("50m", "512Mi", "1536Mi"),
+        "resources": spec.resources.merged(USUAL_ENGINE),
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/espha", "readOnly": True},
             {"name": _SNAPSHOTS, "mountPath": "/var/lib/espha"},
@@ -58,12 +62,17 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         grace=10,
         storage=spec.snapshots.storage,
         volume=_SNAPSHOTS,
+        template=spec.pod,
+        scratch=USUAL_ENGINE.scratch,
     )
 
 
 def _settings(deployment: Deployment) -> Settings:
-    snapshots = deployment.spec.engines.snapshots
+    spec = deployment.spec.engines
+    snapshots = spec.snapshots
+    heap = heap_mib(spec.heap, spec.resources, USUAL_ENGINE, _SHARE)
     return Settings(
+        jvm_heap_mib=heap if spec.heap is not None else min(heap, _MOST_MIB),
         bootstrap=deployment.bootstrap,
         root=f"{deployment.root}/engines",
         # Not the volume's root, which may hold a lost+found.

@@ -3,10 +3,11 @@
 from espha.protocol import brokers
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import KAFKA_PORT
+from espha_operator.api.servers import USUAL_KAFKA
 from espha_operator.resources import common
+from espha_operator.resources.jvm import server_environment
 from espha_operator.resources.meta import Object, checksum
 from espha_operator.resources.templates import render
-from espha_operator.resources.zookeeper import FRESH_DNS
 
 COMPONENT = "kafka"
 CONTROLLER_PORT = 9093
@@ -55,12 +56,15 @@ def _files(deployment: Deployment) -> dict[str, str]:
 
 
 def _environment(deployment: Deployment) -> list[Object]:
+    spec = deployment.spec.kafka
     values = {
         "KAFKA_CLUSTER_ID": deployment.cluster_id,
         "KAFKA_ADVERTISED_DOMAIN": deployment.domain(COMPONENT),
-        "KAFKA_HEAP_OPTS": f"-Xms256m -Xmx256m {FRESH_DNS}",
     }
-    return [{"name": name, "value": value} for name, value in values.items()]
+    return [
+        *({"name": name, "value": value} for name, value in values.items()),
+        *server_environment("KAFKA", spec.heap, spec.resources, USUAL_KAFKA, spec.jvm_options),
+    ]
 
 
 def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
@@ -73,8 +77,8 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
             {"name": "client", "containerPort": KAFKA_PORT},
             {"name": "controller", "containerPort": CONTROLLER_PORT},
         ],
-        "readinessProbe": common.tcp_probe(KAFKA_PORT),
-        "resources": spec.resources.merged("50m", "400Mi", "900Mi"),
+        **common.tcp_probes(KAFKA_PORT),
+        "resources": spec.resources.merged(USUAL_KAFKA),
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/kafka", "readOnly": True},
             {"name": "data", "mountPath": "/var/lib/kafka"},
@@ -91,4 +95,6 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
         # A broker hands its partitions over before it stops.
         grace=30,
         storage=spec.storage,
+        template=spec.pod,
+        scratch=USUAL_KAFKA.scratch,
     )

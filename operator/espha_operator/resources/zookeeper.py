@@ -2,14 +2,13 @@
 
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import ZOOKEEPER_PORT
-from espha_operator.api.servers import MAX_SESSION_TICKS, MIN_SESSION_TICKS
+from espha_operator.api.servers import MAX_SESSION_TICKS, MIN_SESSION_TICKS, USUAL_ZOOKEEPER
 from espha_operator.resources import common
+from espha_operator.resources.jvm import server_environment
 from espha_operator.resources.meta import Object, checksum
 from espha_operator.resources.templates import render
 
 COMPONENT = "zookeeper"
-# Pods come back with other addresses: the JVM must not remember the old ones for 30 s.
-FRESH_DNS = "-Dsun.net.inetaddr.ttl=5 -Dsun.net.inetaddr.negative.ttl=1"
 
 
 def zookeeper(deployment: Deployment) -> list[Object]:
@@ -47,10 +46,12 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
     container = {
         "name": COMPONENT,
         "image": keeper.image or deployment.images.zookeeper_image,
-        "env": [{"name": "ZK_HEAP_OPTS", "value": f"-Xms96m -Xmx96m {FRESH_DNS}"}],
+        "env": server_environment(
+            "ZK", keeper.heap, keeper.resources, USUAL_ZOOKEEPER, keeper.jvm_options
+        ),
         "ports": [{"name": "client", "containerPort": ZOOKEEPER_PORT}],
-        "readinessProbe": common.tcp_probe(ZOOKEEPER_PORT),
-        "resources": keeper.resources.merged("20m", "128Mi", "320Mi"),
+        **common.tcp_probes(ZOOKEEPER_PORT),
+        "resources": keeper.resources.merged(USUAL_ZOOKEEPER),
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/zookeeper", "readOnly": True},
             {"name": "data", "mountPath": "/var/lib/zookeeper"},
@@ -66,4 +67,6 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
         checksum=checksum(config),
         grace=10,
         storage=keeper.storage,
+        template=keeper.pod,
+        scratch=USUAL_ZOOKEEPER.scratch,
     )

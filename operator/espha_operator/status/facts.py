@@ -67,6 +67,8 @@ class Facts:
     error: str = ""
     rolling: str = ""
     """What is done, or waited for, to bring pods up to date; empty: all of them are."""
+    shared_claims: frozenset[str] = frozenset()
+    """Claims of volumes that several nodes can mount at a time."""
 
     def set(self, suffix: str) -> SetFacts:
         """Return the StatefulSet `<deployment>-<suffix>`; one without pods if there is none."""
