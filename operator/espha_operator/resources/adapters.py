@@ -44,6 +44,7 @@ def _adapter(
     config = adapter.text()
     own = {"espha.dev/adapter": adapter.label}
     claim = adapter.volume.claim_name if adapter.volume else None
+    claim = claim if claim not in shared else None
     pods = common.Pods(
         name=name,
         component=ADAPTER,
@@ -57,11 +58,12 @@ def _adapter(
         selector=own,
         template=adapter.pod,
         scratch=USUAL_ADAPTER.scratch,
-        claim=claim if claim not in shared else None,
+        claim=claim,
     )
     return [
         common.config_map(deployment, name, ADAPTER, {"adapter.json": config}),
-        common.disruption_budget(deployment, ADAPTER, name, own),
+        # Pods bound to one node can only leave it together: a budget would stop its drain.
+        *([] if claim else [common.disruption_budget(deployment, ADAPTER, name, own)]),
         common.stateful_set(deployment, pods),
     ]
 
