@@ -30,11 +30,12 @@ images: venv ## build the images, and load them into the cluster if it is there
 venv: ## make .venv from requirements.lock, with what the machine misses for it
 	@sh tools/bootstrap.sh
 
-lint: venv ## check style, formatting, types and layers
+lint: venv ## check style, formatting, types, layers and the chart
 	@echo "ruff check";         $(PYTHON) -m ruff check .
 	@echo "ruff format";        $(PYTHON) -m ruff format --check .
 	@echo "mypy";               $(PYTHON) -m mypy $(SOURCES)
 	@echo "lint-imports";       PYTHONPATH=engine:operator:tests:. .venv/bin/lint-imports
+	@echo "helm lint, kubeconform"; $(PYTHON) -m tools.chart
 
 test: lint cluster demo-clean images jars ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
 	@$(PYTEST) tests/unit tests/conformance tests/component tests/cluster
