@@ -13,12 +13,16 @@ from espha_operator import webhook
 from espha_operator.api import GROUP, PLURAL, VERSION
 from espha_operator.api.images import Images
 from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.reconcile.pauses import Pauses
 from espha_operator.reconcile.reconciler import Reconciler
 
 # Seconds between two steps of a deployment.
 INTERVAL = 1.0
 # Seconds after which a deployment without a finished step means that the operator hangs.
 STUCK = 90.0
+# Seconds between two tries at most, when steps fail; a deployment that fails still steps.
+LONGEST = 45.0
+_LOG = logging.getLogger(__name__)
 
 
 @kopf.on.startup()
@@ -54,11 +58,12 @@ async def keep(
 ) -> None:
     """Reconcile one deployment every second until it is deleted."""
     reconciler = Reconciler(memo.cluster, namespace, name, memo.images)
+    pauses = Pauses(INTERVAL, LONGEST)
     try:
         while not stopped:
-            await _step(reconciler, f"{namespace}/{name}")
+            went_well = await _step(reconciler, f"{namespace}/{name}")
             memo.steps[namespace, name] = time.monotonic()
-            await stopped.wait(INTERVAL)
+            await stopped.wait(pauses.after(went_well))
     finally:
         memo.steps.pop((namespace, name), None)
 
@@ -80,11 +85,24 @@ async def webhook_state(memo: kopf.Memo, **_: Any) -> str:
     return memo.webhook.trouble or "serves"
 
 
-async def _step(reconciler: Reconciler, which: str) -> None:
-    # The API server may be away or busy for a while; the next step is the next try.
+async def _step(reconciler: Reconciler, which: str) -> bool:
+    """Do a step; say whether it went well. What goes wrong is said, and never ends the task."""
     try:
         await asyncio.to_thread(reconciler.step)
     except ApiException as error:
-        logging.getLogger(__name__).warning("%s: %s", which, reason(error))
+        _LOG.warning("%s: %s", which, reason(error))
     except (OSError, urllib3.exceptions.HTTPError) as error:
-        logging.getLogger(__name__).warning("%s: the API server does not answer: %s", which, error)
+        _LOG.warning("%s: the API server does not answer: %s", which, error)
+    except Exception as error:
+        _LOG.exception("%s: a step has failed", which)
+        await _tell(reconciler, which, error)
+    else:
+        return True
+    return False
+
+
+async def _tell(reconciler: Reconciler, which: str, error: Exception) -> None:
+    try:
+        await asyncio.to_thread(reconciler.failed, error)
+    except Exception as second:
+        _LOG.warning("%s: the status cannot say so: %s", which, second)

@@ -3,6 +3,8 @@
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, ReplicaStatus
 
+MODEL_DIGEST = "9f2c" + 60 * "0"
+
 
 def engine_status(
     name: str,
@@ -15,6 +17,7 @@ def engine_status(
     message: str = "",
     diverged: str = "",
     snapshot_age_s: float | None = None,
+    model_digest: str = MODEL_DIGEST,
 ) -> ReplicaStatus:
     """Return the status of an engine, of which a test says only what it is about."""
     return ReplicaStatus(
@@ -29,8 +32,8 @@ def engine_status(
             sequence=sequence,
             epoch=epoch,
             active=active,
-            model="p@12ab",
-            model_digest="12ab",
+            model=f"p@{model_digest[:4]}",
+            model_digest=model_digest,
             replayed=0,
         ),
     )

@@ -15,6 +15,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 
 import structlog
@@ -28,7 +29,7 @@ from espha.engine.follower import Follower, Job
 from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
 from espha.engine.memory import Memory
-from espha.engine.position import Position
+from espha.engine.position import Position, taken_over
 from espha.engine.publisher import Publisher
 from espha.engine.quarantine import BLIND, Quarantine
 from espha.engine.witness import Witness
@@ -40,7 +41,7 @@ from espha.pipeline.job import Batch
 from espha.protocol.child_side import Control
 from espha.protocol.order import OrderRecord
 from espha.protocol.states import EngineState, Role, Step
-from espha.protocol.status import EngineProgress
+from espha.protocol.status import EngineProgress, TakeOverFacts
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import SnapshotMeta
 
@@ -137,6 +138,7 @@ class Engine:
         self._name = name
         self._deciding = threading.Lock()
         self._fencing: Background | None = None
+        self._taken = TakeOverFacts()
         self._may_fence = True
         """A publisher can fence once only, and this one has not yet."""
         self._warm = self._polled = time.monotonic()
@@ -241,7 +243,9 @@ class Engine:
         self._follower.read_to(self._log.end())
         read_back = time.monotonic()
         self._log.close()
+        before = replace(self._at)
         self._leader.take_over()
+        self._taken = taken_over(before, self._at)
         self._report(EngineState.ACTIVE)
         _LOG.warning(
             "hot failover state switched to active",
@@ -316,6 +320,7 @@ class Engine:
             **vars(at.counts),  # dict() of a model costs several times as much
             **vars(self._scheduler.facts()),
             **vars(self._memory.facts()),
+            **vars(self._taken),
         )
         in_sync = state in (EngineState.STANDBY, EngineState.ACTIVE)
         self._control.report(state, in_sync, progress)

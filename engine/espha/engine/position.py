@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from espha.pipeline.job import Batch, Input, Result
 from espha.protocol.order import OrderRecord, Skip
-from espha.protocol.status import Counts
+from espha.protocol.status import Counts, TakeOverFacts
 from espha.recovery.store import SnapshotMeta
 
 
@@ -22,7 +22,9 @@ class Position:
     """The next batch starts with empty state: nothing of this model was processed before."""
     counts: Counts = field(default_factory=Counts)
     heir: str = ""
-    """Whom the last order record names as the engine that goes on; empty: nobody."""
+    """Whom the last order record names as the engine that goes on; empty: nobody, or seen to."""
+    left_to: str = ""
+    """The same, and it stays until the next order record."""
     due: int | None = None
     """Clock (ms) at which the model has something to do without input; None: never."""
     _passed: float = field(default_factory=time.monotonic)
@@ -46,6 +48,7 @@ class Position:
         """Go behind an order record."""
         self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
         self.active, self.heir = record.engine, record.heir
+        self.left_to = record.heir
         self._passed = time.monotonic()
 
     def batch(
@@ -65,3 +68,19 @@ class Position:
             quarantined=len(batch.skipped),
         )
         self.due = result.due
+
+
+def taken_over(before: Position, after: Position) -> TakeOverFacts:
+    """Return how an engine became the active one.
+
+    Args:
+        before: behind the last order record of the engine before.
+        after: behind its own first one.
+    """
+    if before.knows_nothing:
+        return TakeOverFacts()
+    return TakeOverFacts(
+        taken_from=before.active,
+        taken_as_planned=before.left_to == after.active,
+        takeover_gap_ms=after.clock - before.clock,
+    )

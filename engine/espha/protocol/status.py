@@ -109,7 +109,21 @@ class Counts(Message):
         )
 
 
-class EngineProgress(SnapshotFacts, MemoryFacts, Counts):
+class TakeOverFacts(Message):
+    """How this engine has become the active one, the last time in this life."""
+
+    taken_from: str = Field("", description="Engine that was active before; empty: none known.")
+    taken_as_planned: bool = Field(
+        False, description="Whether that engine has handed over to this one."
+    )
+    takeover_gap_ms: Annotated[int | None, GAUGE] = Field(
+        None,
+        description="From the clock of that engine's last order record to the one of this engine's "
+        "first, in ms; with little input an order record comes only every few seconds.",
+    )
+
+
+class EngineProgress(SnapshotFacts, MemoryFacts, Counts, TakeOverFacts):
     """How far an engine is."""
 
     component: Annotated[Literal["engine"], LABEL] = Field(

@@ -21,8 +21,11 @@ _NAME_RULES = [
         "only: Services are named after it.",
     },
 ]
+_CONDITION = '.status.conditions[?(@.type=="{}")].{}'
 _COLUMNS = [
     ("Phase", "string", ".status.phase"),
+    ("Available", "string", _CONDITION.format("Available", "status")),
+    ("Ready", "string", _CONDITION.format("Ready", "status")),
     ("Active", "string", ".status.active"),
     ("Engines", "string", ".status.engines"),
     ("Kafka", "string", ".status.kafka"),
@@ -31,6 +34,8 @@ _COLUMNS = [
     ("Failovers", "integer", ".status.failovers"),
     ("Age", "date", ".metadata.creationTimestamp"),
 ]
+# Shown by `kubectl get -o wide` only.
+_WIDE = [("Message", "string", _CONDITION.format("Ready", "message"))]
 
 
 def structural(model: type[Part]) -> dict[str, Any]:
@@ -135,7 +140,11 @@ def crd(annotations: dict[str, str] | None = None) -> dict[str, Any]:
             },
         },
         "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in _COLUMNS
+            *({"name": name, "type": kind, "jsonPath": path} for name, kind, path in _COLUMNS),
+            *(
+                {"name": name, "type": kind, "jsonPath": path, "priority": 1}
+                for name, kind, path in _WIDE
+            ),
         ],
     }
     # `kubectl explain esphadeployment` needs the kind's own name as well.

@@ -4,6 +4,7 @@ import base64
 import uuid
 from dataclasses import dataclass, field
 
+from espha_operator.api.adapters import Adapter
 from espha_operator.api.images import Images
 from espha_operator.api.names import KAFKA_PORT, ZOOKEEPER_PORT
 from espha_operator.api.spec import Spec
@@ -11,7 +12,17 @@ from espha_operator.api.spec import Spec
 
 @dataclass(frozen=True)
 class Deployment:
-    """One `EspHaDeployment`, parsed."""
+    """One `EspHaDeployment`, parsed.
+
+    Attributes:
+        name: of the resource.
+        namespace: of the resource.
+        uid: of the resource.
+        generation: of the spec.
+        spec: as far as this version of the operator knows its fields.
+        images: the operator's.
+        unknown: fields of the spec that it does not know and ignores.
+    """
 
     name: str
     namespace: str
@@ -19,6 +30,7 @@ class Deployment:
     generation: int
     spec: Spec
     images: Images = field(default_factory=Images)
+    unknown: tuple[str, ...] = ()
 
     @property
     def root(self) -> str:
@@ -69,8 +81,16 @@ class ModelFacts:
     digest: str
     prefix: str
     topics: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    """Windows that an adapter can publish into, `query/window`."""
+    outputs: tuple[str, ...] = ()
+    """Windows that an adapter can read."""
 
     @property
     def label(self) -> str:
         """Short name for people: `project@digest`."""
         return f"{self.project}@{self.digest[:4]}"
+
+    def windows(self, adapter: Adapter) -> tuple[str, ...]:
+        """Return the windows that an adapter can be connected with."""
+        return self.inputs if adapter.type.direction == "pub" else self.outputs

@@ -15,6 +15,10 @@ FIELD_MANAGER = "espha-operator"
 ROLE_LABEL = "espha.dev/role"
 # Annotation of a deployment: which engine is to be active, or "any" other one.
 SWITCHOVER = "espha.dev/switchover-to"
+# Annotation of a deployment: "true" keeps the operator from changing anything.
+PAUSED = "espha.dev/paused"
+# Annotation of a StatefulSet: a fingerprint of the spec that the operator has given it.
+APPLIED = "espha.dev/applied"
 
 ZOOKEEPER_PORT = 2181
 KAFKA_PORT = 9092

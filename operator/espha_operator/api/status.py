@@ -1,16 +1,27 @@
 """The observed state: `status`."""
 
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError
 
 from espha_operator.api.base import Part
 
-Phase = Literal["Invalid", "Starting", "Ready", "Degraded"]
+Phase = Literal[
+    "Invalid",
+    "Paused",
+    "Starting",
+    "Updating",
+    "Ready",
+    "Recovering",
+    "Degraded",
+    "Unavailable",
+]
 
 
 class Condition(Part):
     """One thing that is true, false or unknown about a deployment."""
+
+    model_config = ConfigDict(extra="ignore")
 
     type: str = Field(description="What the condition is about.")
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
@@ -25,10 +36,15 @@ class Condition(Part):
 class Status(Part):
     """What the operator sees."""
 
+    model_config = ConfigDict(extra="ignore")
+
     phase: Phase | None = Field(
         None,
-        description="Invalid: the model or the spec is wrong. Starting: not yet complete. Ready: "
-        "all is well. Degraded: an engine is active, but something is missing.",
+        description="Invalid: the model or the spec is wrong. Paused: the operator changes "
+        "nothing. Starting: no engine is active yet. Updating: an engine is active, and pods are "
+        "brought up to date. Ready: all is well. Recovering: an engine is active, and others come "
+        "back. Degraded: an engine is active, but something is missing. Unavailable: no engine is "
+        "active any more.",
     )
     observed_generation: int | None = Field(None, description="Generation of the spec seen last.")
     active: str | None = Field(None, description="Pod of the active engine.")
@@ -43,5 +59,38 @@ class Status(Part):
     )
     prefix: str | None = Field(None, description="First part of all topic names.")
     conditions: list[Condition] = Field(
-        default_factory=list, description="What holds and what not."
+        default_factory=list,
+        description="What holds and what not.",
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
     )
+
+    @classmethod
+    def read(cls, raw: object) -> Self:
+        """Return a status that any version of the operator has written; never raises.
+
+        What this version does not know, or cannot read, is left out: it is written anew.
+        """
+        known = dict(raw) if isinstance(raw, dict) else {}
+        listed = known.pop("conditions", None)
+        told = listed if isinstance(listed, list) else []
+        conditions = [one for one in map(_condition, told) if one is not None]
+        try:
+            status = cls.model_validate(known)
+        except ValidationError as error:
+            wrong = {one["loc"][0] for one in error.errors()}
+            status = cls.model_validate({key: known[key] for key in known if key not in wrong})
+        return status.model_copy(update={"conditions": conditions})
+
+    def condition(self, name: str) -> Condition | None:
+        """Return the condition of a type; None when there is none."""
+        return next((one for one in self.conditions if one.type == name), None)
+
+
+def _condition(raw: Any) -> Condition | None:
+    try:
+        return Condition.model_validate(raw)
+    except ValidationError:
+        return None

@@ -1,7 +1,7 @@
 """Bringing wanted objects to the API server, without asking it for the same thing every second."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from kubernetes.client.exceptions import ApiException
 
@@ -23,8 +23,10 @@ class Applier:
         self._applied = ""
         self._due = 0.0
 
-    def apply(self, deployment: Deployment, wanted: list[Object]) -> str:
-        """Apply wanted objects, and delete the deployment's others.
+    def apply(
+        self, deployment: Deployment, wanted: list[Object], kept: Collection[str] = ()
+    ) -> str:
+        """Apply wanted objects, and delete the deployment's others, unless their names are kept.
 
         Returns:
             What the API server refuses, as a sentence; empty when it takes everything.
@@ -37,16 +39,16 @@ class Applier:
                 self._cluster.apply(thing)
             except ApiException as error:
                 return f"{thing['kind']} {thing['metadata']['name']}: {reason(error)}"
-        self._prune(deployment, wanted)
+        self._prune(deployment, wanted, kept)
         self._applied, self._due = fingerprint, self._clock() + AGAIN
         return ""
 
-    def _prune(self, deployment: Deployment, wanted: list[Object]) -> None:
+    def _prune(self, deployment: Deployment, wanted: list[Object], kept: Collection[str]) -> None:
         keep = {(thing["kind"], thing["metadata"]["name"]) for thing in wanted}
         for kind in MADE:
             for thing in self._cluster.list(kind, deployment.namespace, selector(deployment)):
                 name = thing["metadata"]["name"]
-                if (kind, name) not in keep and _owned(thing, deployment.uid):
+                if (kind, name) not in keep and name not in kept and _owned(thing, deployment.uid):
                     self._cluster.delete(kind, deployment.namespace, name)
 
 

@@ -1,5 +1,6 @@
 """Reading specs and models that users write: facts, or a sentence on what is wrong."""
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,6 +10,7 @@ from espha.connectors.topics import TopicPlan, topic_plan
 from espha.model import ModelError, Project, model_digest
 from espha.reader import read_project
 from espha_operator.api import Spec
+from espha_operator.api.adapters import Adapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.resources.meta import Object
@@ -22,12 +24,12 @@ SHOWN = 5
 def parse(resource: dict[str, Any], images: Images) -> Deployment | Verdict:
     """Return the deployment that a resource describes, or what is wrong with its spec."""
     try:
-        spec = Spec.model_validate(resource.get("spec") or {})
+        spec, unknown = _read_spec(resource.get("spec") or {})
     except ValidationError as error:
         return Verdict(Reason.INVALID_SPEC, _sentences(error))
     meta = resource["metadata"]
     return Deployment(
-        meta["name"], meta["namespace"], meta["uid"], meta["generation"], spec, images
+        meta["name"], meta["namespace"], meta["uid"], meta["generation"], spec, images, unknown
     )
 
 
@@ -51,13 +53,52 @@ def text(deployment: Deployment, find: Callable[[str], Object | None]) -> tuple[
     return xml, f"ConfigMap {name}, {key}"
 
 
+def _read_spec(given: dict[str, Any]) -> tuple[Spec, tuple[str, ...]]:
+    """Return a spec without the fields that are unknown here, and these fields.
+
+    The API server refuses what its CRD does not know; a CRD that is newer than this operator knows
+    more, and the operator must not let go of a deployment because of that.
+    """
+    try:
+        return Spec.model_validate(given), ()
+    except ValidationError as error:
+        unknown = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
+        if not unknown:
+            raise
+    known = copy.deepcopy(given)
+    for loc in unknown:
+        _at(known, loc[:-1]).pop(loc[-1], None)
+    return Spec.model_validate(known), tuple(_path(loc) for loc in unknown)
+
+
+def _at(place: Any, path: tuple[int | str, ...]) -> dict[int | str, Any]:
+    """Return what stands at a place; nothing where a step names a part of the schema instead."""
+    for step in path:
+        if isinstance(place, list):
+            place = place[step] if isinstance(step, int) else {}
+        else:
+            place = place.get(step, {})
+    return place if isinstance(place, dict) else {}
+
+
 def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict:
+    """Return what a model says, or what is wrong with it or with the adapters; see `read`."""
+    model = read(xml, source, deployment)
+    if isinstance(model, ModelFacts):
+        misfits = [_misfit(one, model) for one in deployment.spec.adapters.every]
+        wrong = [one for one in misfits if one]
+        if wrong:
+            return Verdict(Reason.UNKNOWN_WINDOW, shortened(wrong))
+    return model
+
+
+def read(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict:
     """Return what a model says, or what is wrong with it, with element and line.
 
     Args:
         xml: the model.
         source: where it comes from, for messages.
-        deployment: whose topics it names, and whose adapters must fit.
+        deployment: whose topics it names.
     """
     try:
         project = read_project(xml, source)
@@ -68,9 +109,6 @@ def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict
         )
     except ModelError as error:
         return Verdict(Reason.INVALID_MODEL, f"{source}: {shortened(map(str, error.problems))}")
-    misfits = list(_misfits(deployment, topics))
-    if misfits:
-        return Verdict(Reason.UNKNOWN_WINDOW, shortened(misfits))
     return _facts(xml, project, topics)
 
 
@@ -81,26 +119,29 @@ def _facts(xml: str, project: Project, topics: TopicPlan) -> ModelFacts:
         digest=model_digest(project),
         prefix=topics.prefix,
         topics=tuple(topics.all()),
+        inputs=tuple(topics.inputs),
+        outputs=tuple(topics.outputs),
     )
 
 
-def _misfits(deployment: Deployment, topics: TopicPlan) -> Iterable[str]:
-    known = {"pub": topics.inputs, "sub": topics.outputs}
-    what = {"pub": "source window", "sub": "window with a kafka subscriber"}
-    for adapter in deployment.spec.adapters.every:
-        direction = adapter.type.direction
-        if adapter.window not in known[direction]:
-            listed = ", ".join(known[direction]) or "none"
-            yield (
-                f'spec.adapters.{adapter.field} "{adapter.name}": the model has no '
-                f'{what[direction]} "{adapter.window}"; it has: {listed}.'
-            )
+def _misfit(adapter: Adapter, model: ModelFacts) -> str:
+    """Return what keeps an adapter from its window, as a sentence; empty: nothing."""
+    known = model.windows(adapter)
+    if adapter.window in known:
+        return ""
+    what = "source window" if adapter.type.direction == "pub" else "window with a kafka subscriber"
+    return (
+        f'spec.adapters.{adapter.field} "{adapter.name}": the model has no {what} '
+        f'"{adapter.window}"; it has: {", ".join(known) or "none"}.'
+    )
 
 
 def _sentences(error: ValidationError) -> str:
-    return shortened(
-        f"spec.{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
-    )
+    return shortened(f"{_path(one['loc'])}: {one['msg']}" for one in error.errors())
+
+
+def _path(loc: Iterable[int | str]) -> str:
+    return ".".join(["spec", *map(str, loc)])
 
 
 def shortened(problems: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from espha.protocol.http import NoAnswerError, ask_status, at
 from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment
-from espha_operator.api.names import HTTP_PORT, ROLE_LABEL, ZOOKEEPER_PORT
+from espha_operator.api.names import APPLIED, HTTP_PORT, ROLE_LABEL, ZOOKEEPER_PORT
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import SetFacts
@@ -42,6 +42,7 @@ class Pod:
     trouble: str = ""
     """Why its container cannot run, as Kubernetes calls it; empty: it runs or starts."""
     unready_s: float = 0.0
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,14 @@ def _set(one: Object) -> SetFacts:
     status = one.get("status") or {}
     # Numbers of an older generation say nothing about the pods that are wanted now.
     current = status.get("observedGeneration", 0) >= one["metadata"]["generation"]
+    exist = status.get("replicas", 0)
     return SetFacts(
         wanted=one["spec"]["replicas"],
-        exist=status.get("replicas", 0),
+        exist=exist,
         ready=status.get("readyReplicas", 0) if current else 0,
         revision=status.get("updateRevision", "") if current else "",
+        behind=exist - status.get("updatedReplicas", 0) if current else exist,
+        applied=(one["metadata"].get("annotations") or {}).get(APPLIED, ""),
     )
 
 
@@ -146,6 +150,7 @@ def _pod(one: Object) -> Pod:
         leaving=leaving,
         trouble=_trouble(one),
         unready_s=unready_s,
+        image=next((of["image"] for of in (one.get("spec") or {}).get("containers", ())), ""),
     )
 
 

@@ -1,35 +1,89 @@
 """The plan: which objects a deployment should have now. Pure."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import replace
 
-from espha_operator.api.adapters import ROLES
-from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.adapters import ROLES, Adapter
+from espha_operator.api.deployment import Deployment
+from espha_operator.api.names import APPLIED
 from espha_operator.reconcile.rolling import engines_kept
 from espha_operator.resources import adapters, engines, kafka, zookeeper
-from espha_operator.resources.meta import Object
+from espha_operator.resources.meta import Object, checksum
 from espha_operator.status import checks
-from espha_operator.status.facts import Facts
+from espha_operator.status.facts import Facts, Promise
 
 
 def plan(facts: Facts) -> list[Object] | None:
     """Return the objects wanted at this stage; None when nothing may be changed.
 
-    1. An invalid model starts nothing, and stops nothing that runs.
+    1. Without a model that is valid, or was, nothing starts and nothing stops.
     2. ZooKeeper, Kafka and the checked model come first.
     3. Engines start when all topics exist.
     4. Adapters start when an engine is active.
     5. What has started once stays wanted: a broker's death must not take the engines along.
     """
-    if not isinstance(facts.model, ModelFacts):
+    model, deployment = facts.planned, facts.deployment
+    if model is None:
         return None
-    deployment = facts.deployment
     wanted = [*zookeeper.zookeeper(deployment), *kafka.kafka(deployment)]
-    wanted += engines.model(deployment, facts.model)
+    wanted += engines.model(deployment, model)
     if facts.exists("engine") or _may_start_engines(facts):
-        wanted += engines.engines(_with_engines(facts), facts.model)
+        wanted += engines.engines(_with_engines(facts), model)
     if _adapters_exist(facts) or facts.active is not None:
-        wanted += adapters.adapters(deployment, facts.model, facts.shared_claims)
-    return wanted
+        wanted += adapters.adapters(
+            _without(deployment, _misfits(facts)), model, facts.shared_claims
+        )
+    return [_signed(thing) for thing in wanted]
+
+
+def kept(facts: Facts) -> frozenset[str]:
+    """Return names of objects that stay as they are: of adapters that do not fit the model."""
+    misfits = _misfits(facts)
+    if not misfits:
+        return frozenset()
+    name = facts.deployment.name
+    return frozenset([f"{name}-adapter-headless", *(f"{name}-{one.label}" for one in misfits)])
+
+
+def promised(wanted: Iterable[Object]) -> dict[str, Promise]:
+    """Return what the StatefulSets among wanted objects are to be, by name."""
+    return {
+        thing["metadata"]["name"]: Promise(
+            applied=thing["metadata"]["annotations"][APPLIED],
+            image=thing["spec"]["template"]["spec"]["containers"][0]["image"],
+        )
+        for thing in wanted
+        if thing["kind"] == "StatefulSet"
+    }
+
+
+def _misfits(facts: Facts) -> list[Adapter]:
+    """Return the adapters that name a window which the planned model does not have."""
+    model = facts.planned
+    if model is None or model is facts.model:
+        return []
+    every = facts.deployment.spec.adapters.every
+    return [one for one in every if one.window not in model.windows(one)]
+
+
+def _without(deployment: Deployment, gone: list[Adapter]) -> Deployment:
+    adapters = deployment.spec.adapters
+    left = {
+        field: [one for one in getattr(adapters, field) if one not in gone]
+        for field in ("inputs", "outputs")
+    }
+    spec = deployment.spec.model_copy(update={"adapters": adapters.model_copy(update=left)})
+    return replace(deployment, spec=spec)
+
+
+def _signed(thing: Object) -> Object:
+    """Give a StatefulSet a fingerprint of its spec: what is read back tells if it has got it."""
+    if thing["kind"] != "StatefulSet":
+        return thing
+    meta = thing["metadata"]
+    mark = {APPLIED: checksum(json.dumps(thing["spec"], sort_keys=True))}
+    return {**thing, "metadata": {**meta, "annotations": {**meta.get("annotations", {}), **mark}}}
 
 
 def _with_engines(facts: Facts) -> Deployment:

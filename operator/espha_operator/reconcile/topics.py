@@ -1,8 +1,8 @@
 """The topics of a deployment: made when missing, looked at, never changed to hold less."""
 
 import logging
-from collections.abc import Collection, Container, Iterable
-from typing import Any
+from collections.abc import Collection, Container, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
@@ -47,32 +47,42 @@ class TopicKeeper:
         self._settings = {"bootstrap.servers": bootstrap, "client.id": "espha-operator"}
         self._admin = AdminClient(self._settings, logger=_LOG)
 
-    def ensure(self, deployment: Deployment, names: Iterable[str]) -> TopicFacts:
+    def ensure(
+        self, deployment: Deployment, names: Iterable[str], *, change: bool = True
+    ) -> TopicFacts:
         """Make the topics that do not exist; say how the others are. Blocks for seconds.
 
         1. Ask which topics exist.
         2. Make the missing ones, when there are brokers enough.
-        3. Compare the settings of the others with the wanted ones. A difference is only reported:
-           a changed retention or copy count could lose data. That they take messages as large as
-           engines write loses nothing: it is set.
+        3. Compare the settings of the others with the wanted ones. What loses nothing is set: to
+           keep records for longer, to ask for more copies, to take larger messages. Any other
+           difference is only reported.
+
+        Args:
+            deployment: whose topics.
+            names: of the topics.
+            change: False only looks.
         """
         try:
-            return self._ensure(deployment, list(names))
+            return self._ensure(deployment, list(names), change)
         except KafkaException as error:
             # Seen: a client that had lost every broker never found the new ones at their names.
             self._admin = AdminClient(self._settings, logger=_LOG)
             return TopicFacts(error=f"Kafka at {deployment.bootstrap}: {error.args[0].str()}")
 
-    def _ensure(self, deployment: Deployment, names: list[str]) -> TopicFacts:
+    def _ensure(self, deployment: Deployment, names: list[str], change: bool) -> TopicFacts:
         seen = self._admin.list_topics(timeout=ANSWER)
         missing = [name for name in names if name not in seen.topics]
         there = {name: seen.topics[name] for name in names if name in seen.topics}
-        if missing and _brokers_suffice(deployment, seen.brokers):
+        if missing and change and _brokers_suffice(deployment, seen.brokers):
             self._make(deployment, missing, seen.topics)
         return TopicFacts(
             brokers=len(seen.brokers),
             missing=tuple(missing),
-            wrong=(*_wrong_shapes(deployment, there), *self._wrong_settings(deployment, there)),
+            wrong=(
+                *_wrong_shapes(deployment, there),
+                *self._wrong_settings(deployment, there, change),
+            ),
             under_replicated=tuple(name for name, topic in there.items() if _lacks_copies(topic)),
         )
 
@@ -87,31 +97,82 @@ class TopicKeeper:
         for future in made.values():
             future.result()
 
-    def _wrong_settings(self, deployment: Deployment, names: Iterable[str]) -> list[str]:
-        asked = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    def _wrong_settings(
+        self, deployment: Deployment, topics: dict[str, Any], change: bool
+    ) -> list[str]:
+        asked = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
         if not asked:
             return []
         answers = self._admin.describe_configs(asked, request_timeout=ANSWER)
-        found = {resource.name: future.result() for resource, future in answers.items()}
-        self._widen([name for name, entries in found.items() if _is_narrow(entries)])
-        return [
-            f"{name}: {key} is {value}, the spec says {wanted}."
-            for name, entries in found.items()
-            for key, wanted, value in _differences(wanted_settings(deployment, name), entries)
-        ]
+        wrong = []
+        for resource, future in answers.items():
+            name = resource.name
+            there = {key: entry.value for key, entry in future.result().items()}
+            differ = differences(wanted_settings(deployment, name), there)
+            safe = {one.key: one.wanted for one in differ if change and _is_safe(one, topics[name])}
+            why = self._set(name, safe)
+            wrong += [f"{name}: {one.text}{why}" for one in differ if why or one.key not in safe]
+        return wrong
 
-    def _widen(self, names: Iterable[str]) -> None:
-        """Let topics of an older version take messages as large as engines write."""
-        entry = ConfigEntry(
-            LARGEST, str(MESSAGE_BYTES), incremental_operation=AlterConfigOpType.SET
-        )
-        changes = [
-            ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry]) for name in names
+    def _set(self, topic: str, settings: dict[str, str]) -> str:
+        """Set a topic's settings; return why Kafka refuses, in brackets; empty: it does not."""
+        if not settings:
+            return ""
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in settings.items()
         ]
-        if changes:
-            done = self._admin.incremental_alter_configs(changes, request_timeout=ANSWER)
-            for future in done.values():
-                future.result()
+        change = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        done = self._admin.incremental_alter_configs([change], request_timeout=ANSWER)
+        try:
+            done[change].result()
+        except KafkaException as error:
+            return f" (to set it fails: {error.args[0].str()})"
+        _LOG.info("topic %s: set %s", topic, settings)
+        return ""
+
+
+class Difference(NamedTuple):
+    """A setting of a topic that is not as wanted."""
+
+    key: str
+    wanted: str
+    there: str
+
+    @property
+    def text(self) -> str:
+        """The difference as a sentence."""
+        return f"{self.key} is {self.there}, the spec says {self.wanted}."
+
+
+def differences(wanted: Mapping[str, str], there: Mapping[str, str | None]) -> list[Difference]:
+    """Return the settings that differ; one that this Kafka does not have cannot differ."""
+    found = [
+        Difference(key, value, str(there[key]))
+        for key, value in wanted.items()
+        if there.get(key) not in (None, value)
+    ]
+    # Larger messages than engines write are as good.
+    return [one for one in found if one.key != LARGEST or int(one.there) < int(one.wanted)]
+
+
+def loses_nothing(one: Difference, in_sync: int) -> bool:
+    """Tell whether to set what is wanted keeps all that is there, and stops nobody.
+
+    Args:
+        one: the difference.
+        in_sync: copies of the topic that are there and up to date.
+    """
+    if one.key in ("retention.ms", "retention.bytes"):
+        return int(one.wanted) < 0 or 0 <= int(one.there) < int(one.wanted)
+    if one.key == "min.insync.replicas":
+        return int(one.there) < int(one.wanted) <= in_sync
+    return one.key == LARGEST
+
+
+def _is_safe(one: Difference, topic: Any) -> bool:
+    in_sync = min((len(part.isrs) for part in topic.partitions.values()), default=0)
+    return loses_nothing(one, in_sync)
 
 
 def _brokers_suffice(deployment: Deployment, there: Collection[int]) -> bool:
@@ -131,18 +192,6 @@ def _new(deployment: Deployment, name: str, partitions: int, settings: dict[str,
         return NewTopic(name, partitions, deployment.spec.replication_factor, config=settings)
     held = [_holders(deployment)] * partitions
     return NewTopic(name, partitions, replica_assignment=held, config=settings)
-
-
-def _differences(wanted: dict[str, str], entries: Any) -> list[tuple[str, str, str]]:
-    return [
-        (key, value, entries[key].value)
-        for key, value in wanted.items()
-        if key != LARGEST and entries[key].value != value
-    ]
-
-
-def _is_narrow(entries: Any) -> bool:
-    return int(entries[LARGEST].value) < MESSAGE_BYTES
 
 
 def _wrong_shapes(deployment: Deployment, topics: dict[str, Any]) -> list[str]:

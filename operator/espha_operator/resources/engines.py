@@ -10,6 +10,7 @@ from espha_operator.resources.meta import TOKEN_KEY, Object, checksum, token_nam
 
 ENGINE = "engine"
 _SNAPSHOTS = "snapshots"
+MODEL_KEY = "model.xml"
 # The state lies in Python's memory; the JVM only passes batches on.
 _SHARE, _MOST_MIB = 1 / 3, 2048
 
@@ -17,7 +18,7 @@ _SHARE, _MOST_MIB = 1 / 3, 2048
 def model(deployment: Deployment, facts: ModelFacts) -> list[Object]:
     """Return the model as checked: a broken edit of the user's ConfigMap must not reach a pod."""
     name = f"{deployment.name}-model"
-    return [common.config_map(deployment, name, ENGINE, {"model.xml": facts.xml})]
+    return [common.config_map(deployment, name, ENGINE, {MODEL_KEY: facts.xml})]
 
 
 def engines(deployment: Deployment, facts: ModelFacts) -> list[Object]:

@@ -1,13 +1,18 @@
 """The status, made of facts and of the status before."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from espha_operator.api.deployment import ModelFacts
+from espha.protocol.states import EngineState
 from espha_operator.api.names import ROLE_LABEL
 from espha_operator.api.status import Condition, Phase, Status
-from espha_operator.status.checks import judge
+from espha_operator.status.checks import CHAIN, judge
 from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.reasons import Reason
+
+# Characters of an error in a message.
+_LONGEST = 300
 
 
 def build(facts: Facts, before: Status, now: datetime) -> Status:
@@ -21,11 +26,11 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         engines=_of(_in_sync(facts), facts.deployment.spec.engines.replicas),
         kafka=_servers(facts, "kafka"),
         zookeeper=_servers(facts, "zookeeper"),
-        model=facts.model.label if isinstance(facts.model, ModelFacts) else before.model,
+        model=facts.planned.label if facts.planned else before.model,
         failovers=facts.active.epoch - 1 if facts.active else before.failovers,
         engine_replicas=facts.set("engine").exist,
         selector=selector(facts.deployment.name, "engine"),
-        prefix=facts.model.prefix if isinstance(facts.model, ModelFacts) else before.prefix,
+        prefix=facts.planned.prefix if facts.planned else before.prefix,
         conditions=conditions(before.conditions, verdicts, generation, now),
     )
 
@@ -42,11 +47,35 @@ def conditions(
 
 def refused(before: Status, verdict: Verdict, generation: int, now: datetime) -> Status:
     """Return the status of a spec that cannot even be read; the rest stays as it was."""
-    verdicts = {"ModelValid": verdict, "Ready": verdict}
-    changed = conditions(before.conditions, verdicts, generation, now)
-    kept = [one for one in before.conditions if one.type not in verdicts]
-    update = {"phase": "Invalid", "observed_generation": generation}
-    return before.model_copy(update={**update, "conditions": [changed[0], *kept, changed[1]]})
+    verdicts = {"ModelValid": verdict, **_stuck(verdict)}
+    return _with(before, verdicts, generation, now).model_copy(update={"phase": "Invalid"})
+
+
+def failed(before: Status, error: Exception, generation: int, now: datetime) -> Status:
+    """Return the status after a step in which the operator itself failed; the rest stays."""
+    text = f"{type(error).__name__}: {error}".split("\n", 1)[0][:_LONGEST]
+    return _with(before, _stuck(Verdict(Reason.RECONCILE_FAILED, text)), generation, now)
+
+
+def _stuck(verdict: Verdict) -> dict[str, Verdict]:
+    """Return what is said of a deployment with which nothing is done."""
+    return {
+        "Progressing": replace(verdict, holds=False),
+        "Stalled": replace(verdict, holds=True),
+        "Ready": verdict,
+    }
+
+
+def _with(
+    before: Status, verdicts: Mapping[str, Verdict], generation: int, now: datetime
+) -> Status:
+    """Return a status with some conditions changed, and the others as they were."""
+    changed = {one.type: one for one in conditions(before.conditions, verdicts, generation, now)}
+    kept = {one.type: changed.pop(one.type, one) for one in before.conditions}
+    every = {**kept, **changed}
+    every["Ready"] = every.pop("Ready")  # people look at the last one first
+    update = {"observed_generation": generation, "conditions": list(every.values())}
+    return before.model_copy(update=update)
 
 
 def selector(name: str, component: str) -> str:
@@ -90,12 +119,30 @@ def _condition(
     )
 
 
+# What goes away by itself, when an engine comes back and catches up.
+_PASSING = (Reason.ENGINES_MISSING, Reason.BEHIND, Reason.NO_ANSWER)
+_BROKEN = (EngineState.REFUSED, EngineState.FAILED, EngineState.DIVERGED)
+
+
 def _phase(facts: Facts, verdicts: Mapping[str, Verdict]) -> Phase:
     if not verdicts["ModelValid"].ok:
         return "Invalid"
+    if facts.paused:
+        return "Paused"
     if verdicts["Ready"].ok:
         return "Ready"
-    return "Degraded" if facts.active else "Starting"
+    if facts.active is None:
+        return "Starting" if verdicts["Progressing"].ok else "Unavailable"
+    if verdicts["Progressing"].ok:
+        return "Updating"
+    return "Recovering" if _recovers(facts, verdicts) else "Degraded"
+
+
+def _recovers(facts: Facts, verdicts: Mapping[str, Verdict]) -> bool:
+    """Tell whether all that is missing are engines that come back."""
+    failed = [verdicts[name].reason for name, _ in CHAIN if not verdicts[name].ok]
+    broken = any(one.state in _BROKEN for one in facts.engines)
+    return not broken and not facts.error and all(reason in _PASSING for reason in failed)
 
 
 def _in_sync(facts: Facts) -> int:

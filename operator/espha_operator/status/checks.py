@@ -1,16 +1,18 @@
-"""Readiness as an ordered chain of small pure checks.
+"""Conditions of the parts, as an ordered chain of small pure checks.
 
-Each check looks at the facts and says whether it holds, and why. `Ready` is the first of them that
-does not hold.
+Each check looks at the facts and says whether it holds, and why. What they come to for the whole is
+in `summary`: `Ready` is the first of them that does not hold.
 """
 
 from collections.abc import Callable
 
-from espha_operator.api.deployment import ModelFacts
+from espha.protocol.states import EngineState
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
+from espha_operator.status.summary import summarise
 
 Check = Callable[[Facts], Verdict]
+_DURATIONS = (10, 30, 60, 300, 900, 3600)
 
 
 def model_valid(facts: Facts) -> Verdict:
@@ -70,7 +72,7 @@ def kafka_ready(facts: Facts) -> Verdict:
 def topics_ready(facts: Facts) -> Verdict:
     """Check that all topics exist, with the settings of the spec."""
     topics = facts.topics
-    if isinstance(facts.model, Verdict) and topics is None:
+    if facts.planned is None and topics is None:
         return _not_started(facts)
     if topics is None:
         return Verdict(Reason.WAITING_FOR_KAFKA, "Topics are made when Kafka is ready.")
@@ -84,7 +86,7 @@ def topics_ready(facts: Facts) -> Verdict:
         return Verdict(Reason.TOO_FEW_BROKERS, text)
     if topics.missing:
         return Verdict(Reason.MISSING, f"Not there yet: {', '.join(topics.missing)}.")
-    count = len(facts.model.topics) if isinstance(facts.model, ModelFacts) else 0
+    count = len(facts.planned.topics) if facts.planned else 0
     return Verdict(Reason.MADE, f"All {count} topics exist.")
 
 
@@ -93,6 +95,10 @@ def engines_ready(facts: Facts) -> Verdict:
     if not facts.exists("engine"):
         return _not_started(facts)
     wanted, ready = facts.deployment.spec.engines.replicas, facts.set("engine").ready
+    for one in facts.engines:
+        if one.reason and one.reason.state is EngineState.REFUSED:
+            text = f"{one.name} cannot run the model: {one.message}"
+            return Verdict(Reason.ENGINES_REFUSE, text)
     if facts.active is None:
         return Verdict(
             Reason.NO_ACTIVE_ENGINE, f"No engine is active; {ready} of {wanted} are ready."
@@ -101,7 +107,7 @@ def engines_ready(facts: Facts) -> Verdict:
         return Verdict(Reason.ENGINES_MISSING, f"{ready} of {wanted} engines are ready.")
     if facts.active.held_topic:
         text = f"{facts.active.name} waits for a transaction that a producer has left open on"
-        held = f"topic {facts.active.held_topic}, for {facts.active.held_s:.0f} s already."
+        held = f"topic {facts.active.held_topic}, for {_about(facts.active.held_s)} already."
         return Verdict(Reason.INPUT_HELD, f"{text} {held}")
     return Verdict(Reason.ACTIVE, f"{facts.active.name} is active.")
 
@@ -179,18 +185,17 @@ CHAIN: tuple[tuple[str, Check], ...] = (
 
 def judge(facts: Facts) -> dict[str, Verdict]:
     """Return all verdicts in order, `Ready` last."""
-    verdicts = {name: check(facts) for name, check in CHAIN}
-    return {**verdicts, "Ready": _ready(facts, verdicts)}
+    parts = {name: check(facts) for name, check in CHAIN}
+    return {**parts, **summarise(facts, parts)}
 
 
-def _ready(facts: Facts, verdicts: dict[str, Verdict]) -> Verdict:
-    if facts.error:
-        return Verdict(Reason.APPLY_FAILED, facts.error)
-    failed = next((verdict for verdict in verdicts.values() if not verdict.ok), None)
-    return failed or Verdict(Reason.ALL_READY, verdicts["EnginesReady"].message)
+def _about(seconds: float) -> str:
+    """Return a duration that seldom changes as it grows: each change is a write of the status."""
+    known = max((one for one in _DURATIONS if one <= seconds), default=0)
+    return f"more than {known} s"
 
 
 def _not_started(facts: Facts) -> Verdict:
-    if isinstance(facts.model, Verdict):
+    if facts.planned is None:
         return Verdict(Reason.NOT_STARTED, "Nothing starts before the model is valid.")
     return Verdict(Reason.WAITING, "Starts when everything that it needs is ready.")

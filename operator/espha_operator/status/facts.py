@@ -1,5 +1,6 @@
 """What the operator has observed of a deployment at one moment."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,28 +12,57 @@ from espha_operator.status.reasons import Reason
 
 @dataclass(frozen=True)
 class Verdict:
-    """Outcome of a check: why it holds or not, in one word and in a sentence."""
+    """Outcome of a check: why it holds or not, in one word and in a sentence.
+
+    Attributes:
+        reason: one word.
+        message: a sentence.
+        holds: whether the condition is true, where its reason alone does not say so; a condition
+            like `Stalled` is true for the reason that makes another one false.
+    """
 
     reason: Reason
     message: str
+    holds: bool | None = None
 
     @property
     def ok(self) -> bool:
         """Whether it holds."""
-        return self.reason.holds
+        return self.reason.holds if self.holds is None else self.holds
 
 
 @dataclass(frozen=True)
 class SetFacts:
-    """A StatefulSet: how many pods are wanted, exist and are ready.
+    """A StatefulSet.
 
-    `revision` is that of its newest template; empty: its controller has not told it yet.
+    Attributes:
+        wanted: how many pods it is to have.
+        exist: how many there are.
+        ready: how many of them are ready.
+        behind: how many of them were made of an older template.
+        applied: fingerprint of the spec that the operator has given it last; empty: unknown.
+        revision: that of its newest template; empty: its controller has not told it yet.
     """
 
     wanted: int
     exist: int
     ready: int
+    behind: int = 0
+    applied: str = ""
     revision: str = ""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a StatefulSet is to be.
+
+    Attributes:
+        applied: fingerprint of its spec.
+        image: image of its pods.
+    """
+
+    applied: str
+    image: str
 
 
 @dataclass(frozen=True)
@@ -56,7 +86,24 @@ class TopicFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that a plan and a status are made of."""
+    """Everything that a plan and a status are made of.
+
+    Attributes:
+        deployment: what is wanted.
+        model: the model of the spec, or what is wrong with it.
+        sets: StatefulSets by name.
+        serving: number of ZooKeeper servers that take part in the quorum.
+        engines: what the engines say that answer.
+        topics: what Kafka says; None: nobody has asked it yet.
+        error: what the API server refuses, as a sentence; empty: nothing.
+        rolling: what is done, or waited for, to bring pods up to date; empty: all of them are.
+        shared_claims: claims of volumes that several nodes can mount at a time.
+        last_good: the model that was valid last, while that of the spec is not.
+        promised: what the StatefulSets that are wanted now are to be, by name.
+        images: image of each pod, by the pod's name.
+        paused: whether the operator may change nothing.
+        progressing: whether the deployment was on its way to what is wanted, a step ago.
+    """
 
     deployment: Deployment
     model: ModelFacts | Verdict
@@ -66,9 +113,17 @@ class Facts:
     topics: TopicFacts | None = None
     error: str = ""
     rolling: str = ""
-    """What is done, or waited for, to bring pods up to date; empty: all of them are."""
     shared_claims: frozenset[str] = frozenset()
-    """Claims of volumes that several nodes can mount at a time."""
+    last_good: ModelFacts | None = None
+    promised: Mapping[str, Promise] = field(default_factory=dict)
+    images: Mapping[str, str] = field(default_factory=dict)
+    paused: bool = False
+    progressing: bool = False
+
+    @property
+    def planned(self) -> ModelFacts | None:
+        """The model that is to run: that of the spec, or the last one that was valid."""
+        return self.model if isinstance(self.model, ModelFacts) else self.last_good
 
     def set(self, suffix: str) -> SetFacts:
         """Return the StatefulSet `<deployment>-<suffix>`; one without pods if there is none."""

@@ -14,22 +14,34 @@ class Reason(Explained):
     Attributes:
         sentence: what it means.
         holds: whether the condition holds.
+        stalls: whether nothing gets better before somebody acts; makes `Stalled` true.
     """
 
     holds: bool
+    stalls: bool
 
-    def __new__(cls, value: str, sentence: str, holds: bool = False) -> Self:
-        """Make a member of its value, its sentence, and whether the condition holds."""
+    def __new__(cls, value: str, sentence: str, holds: bool = False, stalls: bool = False) -> Self:
+        """Make a member of its value, its sentence, whether the condition holds, and stalls."""
         member = str.__new__(cls, value)
         member._value_ = value
-        member.sentence, member.holds = sentence, holds
+        member.sentence, member.holds, member.stalls = sentence, holds, stalls
         return member
 
-    INVALID_SPEC = "InvalidSpec", "The spec cannot be read."
-    INVALID_MODEL = "InvalidModel", "The model cannot be read."
-    UNKNOWN_WINDOW = "UnknownWindow", "An adapter names a window that the model does not have."
-    NO_CONFIG_MAP = "NoConfigMap", "The ConfigMap with the model does not exist."
-    NO_KEY = "NoKey", "The ConfigMap does not have the key that the model is said to be at."
+    INVALID_SPEC = "InvalidSpec", "The spec cannot be read.", False, True
+    INVALID_MODEL = "InvalidModel", "The model cannot be read.", False, True
+    UNKNOWN_WINDOW = (
+        "UnknownWindow",
+        "An adapter names a window that the model does not have.",
+        False,
+        True,
+    )
+    NO_CONFIG_MAP = "NoConfigMap", "The ConfigMap with the model does not exist.", False, True
+    NO_KEY = (
+        "NoKey",
+        "The ConfigMap does not have the key that the model is said to be at.",
+        False,
+        True,
+    )
     VALID = "Valid", "The model can be read, and the adapters fit it.", True
 
     NOT_STARTED = "NotStarted", "Nothing starts before the model is valid."
@@ -45,12 +57,13 @@ class Reason(Explained):
 
     WAITING_FOR_KAFKA = "WaitingForKafka", "Topics are made when Kafka is ready."
     KAFKA_UNREACHABLE = "KafkaUnreachable", "Kafka does not answer the operator."
-    WRONG_SETTINGS = "WrongSettings", "A topic has other settings than the spec says."
+    WRONG_SETTINGS = "WrongSettings", "A topic has other settings than the spec says.", False, True
     TOO_FEW_BROKERS = "TooFewBrokers", "Topics need more copies than there are brokers."
     MISSING = "Missing", "Some topics do not exist yet."
     MADE = "Made", "All topics exist.", True
 
     NO_ACTIVE_ENGINE = "NoActiveEngine", "No engine is active."
+    ENGINES_REFUSE = "EnginesRefuse", "An engine cannot use the model as it is.", False, True
     ENGINES_MISSING = "EnginesMissing", "Some engines are not ready."
     INPUT_HELD = "InputHeld", "A producer has left a transaction open on an input topic."
     ACTIVE = "Active", "All engines are ready, and one is active.", True
@@ -69,5 +82,20 @@ class Reason(Explained):
     NO_ADAPTERS = "None", "The deployment has no adapters.", True
     RUNNING = "Running", "All adapters run.", True
 
-    APPLY_FAILED = "ApplyFailed", "The API server refuses an object."
+    COMMITTING = "Committing", "An engine is active and commits.", True
+    NOT_COMMITTING = "NotCommitting", "An engine is active, but does not get on."
+
+    STARTING = "Starting", "Something that is wanted has not come up yet.", True
+    ROLLING_OUT = "RollingOut", "Pods are brought to what is wanted now.", True
+    COMPLETE = "Complete", "All that is wanted now has come up since it was asked for."
+
+    MOVING = "Moving", "Nothing waits for anybody."
+    APPLY_FAILED = "ApplyFailed", "The API server refuses an object.", False, True
+    RECONCILE_FAILED = "ReconcileFailed", "The operator itself fails on it.", False, True
+
+    PAUSED = "Paused", "An annotation keeps the operator from changing anything.", True
+    NOT_PAUSED = "NotPaused", "The operator does what is wanted."
+
+    UNKNOWN_FIELDS = "UnknownFields", "The operator ignores fields that it does not know."
+    UNDERSTOOD = "Understood", "The operator knows all fields of the spec.", True
     ALL_READY = "AllReady", "All conditions hold.", True

@@ -2,14 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from espha_operator.api.status import Phase
 from espha_operator.status import checks
 from espha_operator.status.reasons import Reason
 from tools.docs.blocks import BLOCKS, filled
 from tools.docs.cli import commands
 from unit.docs.markdown import ROOT, name, pages
+from unit.operator.samples import healthy
 
 CONDITIONS = ROOT / "docs" / "reference" / "conditions.md"
 RUN = "run .venv/bin/python -m tools.docs"
@@ -46,7 +49,9 @@ def test_the_command_line_has_every_command_and_option() -> None:
 def test_the_page_of_conditions_has_every_condition_and_reason() -> None:
     page = CONDITIONS.read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    reasons = {str(one) for one in Reason if not one.holds}
-    conditions = {condition for condition, _ in checks.CHAIN} | {"Ready"}
-    phases = {"Invalid", "Starting", "Degraded"}
-    assert named == conditions | reasons | phases
+    usual = {Reason.COMPLETE, Reason.MOVING, Reason.NOT_PAUSED}
+    unusual = {Reason.STARTING, Reason.ROLLING_OUT, Reason.PAUSED}
+    reasons = {str(one) for one in Reason if (not one.holds and one not in usual) or one in unusual}
+    conditions = set(checks.judge(healthy()))
+    events = {"FailedOver", "TakenOver", "Diverged"}
+    assert named == conditions | reasons | set(get_args(Phase)) | events

@@ -1,5 +1,6 @@
-"""Golden files: what builders make, as YAML that people read."""
+"""Golden files, which are what builders make, as YAML that people read; and a played cluster."""
 
+import copy
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
+
+from espha.protocol.states import EngineState
+from espha_operator.reconcile import models, observe, reconciler
+from support.status import engine_status
+from unit.operator import samples
+from unit.operator.memory import Keeper, MemoryCluster, Play
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -37,3 +44,33 @@ def golden() -> Callable[[str, list[dict[str, Any]]], None]:
         assert objects == list(yaml.safe_load_all(path.read_text()))
 
     return compare
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
+    monkeypatch.setattr(reconciler, "TopicKeeper", Keeper)
+    for name in ("read", "check"):
+        monkeypatch.setattr(
+            models, name, lambda xml, *_: samples.BROKEN if "bad" in xml else samples.MODEL
+        )
+    monkeypatch.setattr(observe, "ask_zookeeper", lambda pod: "follower")
+    monkeypatch.setattr(
+        observe,
+        "ask_engine",
+        lambda pod: engine_status(
+            pod.name,
+            EngineState.ACTIVE if pod.name.endswith("-0") else EngineState.STANDBY,
+            epoch=1,
+        ),
+    )
+    made = MemoryCluster()
+    made.objects["EspHaDeployment", "demo"] = {
+        "metadata": {"name": "demo", "namespace": "shop", "uid": "uid-1", "generation": 1},
+        "spec": {"model": {"inline": "<project/>"}, **copy.deepcopy(samples.FULL)},
+    }
+    return made
+
+
+@pytest.fixture
+def steps(cluster: MemoryCluster) -> Play:
+    return Play(cluster)

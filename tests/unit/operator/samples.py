@@ -8,12 +8,12 @@ from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.status.facts import Facts, SetFacts, TopicFacts, Verdict
 from espha_operator.status.reasons import Reason
-from support.status import engine_status
+from support.status import MODEL_DIGEST, engine_status
 
 MODEL = ModelFacts(
     xml="<project/>",
     project="HA_Project",
-    digest="9f2c" + 60 * "0",
+    digest=MODEL_DIGEST,
     prefix="HAtopic1_31415",
     topics=(
         "HAtopic1_31415.HA_Project.cq.memory.I",
@@ -21,6 +21,8 @@ MODEL = ModelFacts(
         "HAtopic1_31415.M",
         "HAtopic1_31415.E",
     ),
+    inputs=("cq/memory",),
+    outputs=("cq/outbound",),
 )
 BROKEN = Verdict(Reason.INVALID_MODEL, 'model.xml: line 3: <window-join name="x">: not supported')
 ADAPTERS = {

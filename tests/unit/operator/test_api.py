@@ -81,8 +81,17 @@ def test_the_api_server_does_not_fill_in_what_rules_must_see() -> None:
 def test_columns_of_get() -> None:
     columns = crd()["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [one["name"].upper() for one in columns] == [
-        "PHASE", "ACTIVE", "ENGINES", "KAFKA", "ZOOKEEPER", "MODEL", "FAILOVERS", "AGE",
+        "PHASE", "AVAILABLE", "READY", "ACTIVE", "ENGINES", "KAFKA", "ZOOKEEPER", "MODEL",
+        "FAILOVERS", "AGE", "MESSAGE",
     ]  # fmt: skip
+    assert [one["name"] for one in columns if one.get("priority")] == ["Message"]
+
+
+def test_conditions_are_told_apart_by_their_type() -> None:
+    """So that `kubectl apply` and other writers do not take one for the other."""
+    conditions = structural(Status)["properties"]["conditions"]
+    assert conditions["x-kubernetes-list-type"] == "map"
+    assert conditions["x-kubernetes-list-map-keys"] == ["type"]
 
 
 @pytest.mark.parametrize(

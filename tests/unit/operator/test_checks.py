@@ -14,9 +14,14 @@ ENGINES = healthy().engines
 SHORT = {**FULL, "topics": {"prefix": "p", "retention": "1h"}}
 
 
+# Conditions that are true for what is out of the ordinary.
+UNUSUAL = ("Progressing", "Stalled", "Paused")
+
+
 def test_a_healthy_deployment_is_ready() -> None:
     verdicts = judge(healthy())
-    assert all(verdict.ok for verdict in verdicts.values())
+    usual = {name: name not in UNUSUAL for name in verdicts}
+    assert {name: verdict.ok for name, verdict in verdicts.items()} == usual
     assert (verdicts["Ready"].reason, verdicts["Ready"].message) == (
         "AllReady",
         "demo-engine-1 is active.",
@@ -94,7 +99,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
             )
         },
         "InputHeld",
-        "on topic p.I, for 42 s",
+        "on topic p.I, for more than 30 s",
     ),
     "an engine replays": (
         "ReplicasInSync",

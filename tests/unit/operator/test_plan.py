@@ -1,12 +1,13 @@
 """What is wanted at which stage."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from espha_operator.reconcile.plan import plan
+from espha_operator.reconcile.plan import kept, plan
 from espha_operator.status.facts import Facts, TopicFacts
-from unit.operator.samples import BROKEN, healthy, without
+from unit.operator.samples import BROKEN, MODEL, healthy, without
 
 WORKERS = ("demo-engine", "demo-input-memory", "demo-output-result")
 
@@ -22,8 +23,19 @@ def start(**changes: Any) -> Facts:
 
 
 @pytest.mark.parametrize("facts", [start(model=BROKEN), healthy(model=BROKEN)], ids=["new", "runs"])
-def test_an_invalid_model_changes_nothing(facts: Facts) -> None:
+def test_without_any_valid_model_nothing_changes(facts: Facts) -> None:
     assert plan(facts) is None
+
+
+def test_what_runs_goes_on_with_the_model_that_was_valid_last() -> None:
+    assert plan(healthy(model=BROKEN, last_good=MODEL)) == plan(healthy())
+
+
+def test_an_adapter_that_does_not_fit_the_last_model_is_left_as_it_is() -> None:
+    facts = healthy(model=BROKEN, last_good=replace(MODEL, outputs=("cq/other",)))
+    assert sets(facts) == ["demo-zookeeper", "demo-kafka", "demo-engine", "demo-input-memory"]
+    assert kept(facts) == {"demo-output-result", "demo-adapter-headless"}
+    assert kept(healthy()) == frozenset()
 
 
 @pytest.mark.parametrize(

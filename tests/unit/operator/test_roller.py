@@ -61,7 +61,7 @@ class World:
 
     def seen(self) -> Observed:
         """Return what the operator sees now."""
-        sets = {name: SetFacts(3, 3, 3, revision) for name, revision in self.revision.items()}
+        sets = {name: SetFacts(3, 3, 3, revision=of) for name, of in self.revision.items()}
         pods = tuple(
             Pod(
                 name,

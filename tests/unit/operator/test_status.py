@@ -7,13 +7,21 @@ import pytest
 from espha.protocol.states import EngineState
 from espha_operator.api import Condition, Status
 from espha_operator.status.build import build, refused, roles
-from espha_operator.status.facts import Verdict
+from espha_operator.status.facts import Promise, Verdict
 from espha_operator.status.reasons import Reason
 from support.status import engine_status
 from unit.operator.samples import BROKEN, healthy, without
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
+
+
+CHANGED = {"demo-engine": Promise("another", "espha/engine:2")}
+COMING = (
+    engine_status("demo-engine-1", EngineState.ACTIVE),
+    engine_status("demo-engine-2"),
+    engine_status("demo-engine-0", EngineState.REPLAYING, in_sync=False),
+)
 
 
 def condition(status: Status, name: str) -> Condition:
@@ -34,8 +42,20 @@ def test_the_columns_of_a_healthy_deployment() -> None:
         ({}, "Ready"),
         ({"model": BROKEN}, "Invalid"),
         ({"serving": 2}, "Degraded"),
-        ({"engines": ()}, "Starting"),
+        ({"model": BROKEN, "paused": True}, "Invalid"),
+        ({"engines": ()}, "Unavailable"),
+        ({"engines": (), "progressing": True}, "Starting"),
         ({"sets": without("demo-engine"), "engines": ()}, "Starting"),
+        ({"promised": CHANGED}, "Updating"),
+        ({"promised": CHANGED, "paused": True}, "Paused"),
+        ({"engines": COMING}, "Recovering"),
+        (
+            {"engines": (*COMING[:2], engine_status("e", EngineState.DIVERGED, in_sync=False))},
+            "Degraded",
+        ),
+        ({"engines": COMING, "serving": 2}, "Degraded"),
+        ({"engines": COMING, "error": "no"}, "Degraded"),
+        ({"engines": COMING, "progressing": True}, "Updating"),
     ],
 )
 def test_phases(changes: dict[str, object], phase: str) -> None:

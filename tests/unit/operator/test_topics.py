@@ -34,12 +34,14 @@ def using(kafka: Kafka, **topics: object) -> Deployment:
     )
 
 
-def ask(keeper: TopicKeeper, wanted: Deployment, names: Iterable[str]) -> TopicFacts:
+def ask(
+    keeper: TopicKeeper, wanted: Deployment, names: Iterable[str], *, change: bool = True
+) -> TopicFacts:
     """Return what the keeper finds, asking again while a busy broker lets it wait too long."""
     found: list[TopicFacts] = []
 
     def answered() -> bool:
-        found[:] = [keeper.ensure(wanted, names)]
+        found[:] = [keeper.ensure(wanted, names, change=change)]
         return not found[0].error
 
     wait_until(answered, 60, "Kafka answers")
@@ -75,22 +77,63 @@ def test_in_a_managed_kafka_the_transactions_topic_is_made_first(
         broker.stop()
 
 
-def test_other_settings_are_reported_and_stay(kafka: Kafka) -> None:
-    """But that engines can write large messages loses nothing, and is set."""
+def settings_of(kafka: Kafka, topic: str) -> dict[str, str]:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    small = {"retention.ms": "1000", "max.message.bytes": "1048588"}
-    foreign = NewTopic("other", 2, 1, config=small)
-    admin.create_topics([foreign])["other"].result(20)
-    keeper = TopicKeeper(kafka.bootstrap)
-    wait_until(lambda: not ask(keeper, using(kafka), ["other"]).missing, 60, "topic is known")
+    described = ConfigResource(ResourceType.TOPIC, topic)
+    found = admin.describe_configs([described])[described].result(20)
+    return {key: entry.value for key, entry in found.items()}
+
+
+def foreign(kafka: Kafka, name: str, partitions: int, **config: str) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(20)
+
+
+def test_what_could_lose_data_is_reported_and_stays(kafka: Kafka) -> None:
+    foreign(kafka, "shorter", 2, retention_ms="7200000", cleanup_policy="compact")
+    keeper, wanted = TopicKeeper(kafka.bootstrap), using(kafka, retention="1h")
+    wait_until(lambda: not ask(keeper, wanted, ["shorter"]).missing, 60, "topic is known")
     for _ in range(2):
-        assert ask(keeper, using(kafka), ["other"]).wrong == (
-            "other: has 2 partitions, must have 1.",
-            "other: retention.ms is 1000, the spec says -1.",
+        assert ask(keeper, wanted, ["shorter"]).wrong == (
+            "shorter: has 2 partitions, must have 1.",
+            "shorter: cleanup.policy is compact, the spec says delete.",
+            "shorter: retention.ms is 7200000, the spec says 3600000.",
         )
-    described = ConfigResource(ResourceType.TOPIC, "other")
-    settings = admin.describe_configs([described])[described].result(20)
-    assert settings["max.message.bytes"].value == str(MESSAGE_BYTES)
+    assert settings_of(kafka, "shorter")["retention.ms"] == "7200000"
+
+
+def test_what_loses_nothing_is_set(kafka: Kafka) -> None:
+    """Also that engines can write large messages."""
+    foreign(
+        kafka, "longer", 1, retention_ms="1000", retention_bytes="5", max_message_bytes="1048588"
+    )
+    keeper, wanted = TopicKeeper(kafka.bootstrap), using(kafka, retention="1h")
+    wait_until(lambda: not ask(keeper, wanted, ["longer"]).missing, 60, "topic is known")
+    wait_until(
+        lambda: (
+            settings_of(kafka, "longer").items()
+            >= {
+                "retention.ms": "3600000",
+                "retention.bytes": "-1",
+                "max.message.bytes": str(MESSAGE_BYTES),
+            }.items()
+        ),
+        60,
+        "the settings are there",
+    )
+    assert ask(keeper, wanted, ["longer"]).wrong == ()
+
+
+def test_a_paused_operator_only_looks(kafka: Kafka) -> None:
+    foreign(kafka, "looked", 1, retention_ms="1000")
+    keeper, wanted = TopicKeeper(kafka.bootstrap), using(kafka)
+    wait_until(lambda: not ask(keeper, wanted, ["looked"], change=False).missing, 60, "known")
+    found = ask(keeper, wanted, ["looked", "none"], change=False)
+    assert found.wrong == ("looked: retention.ms is 1000, the spec says -1.",)
+    assert found.missing == ("none",)
+    assert settings_of(kafka, "looked")["retention.ms"] == "1000"
+    assert "none" not in AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics().topics
 
 
 def test_too_few_brokers_make_nothing(kafka: Kafka) -> None:

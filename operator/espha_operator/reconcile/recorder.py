@@ -1,0 +1,72 @@
+"""Posts Kubernetes Events about what happened to a deployment; never too many."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from kubernetes.client.exceptions import ApiException
+
+from espha.protocol.status import ReplicaStatus
+from espha_operator.api import Status
+from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.resources.events import event
+from espha_operator.resources.meta import Object
+from espha_operator.status.facts import Facts
+from espha_operator.status.happenings import Happening, by_engines, by_status
+
+# Events of one reason: so many at once, and then one in so many seconds.
+BURST, EVERY = 5, 60.0
+_LOG = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Tells what has changed between two steps.
+
+    What changes in the status is told once, because the status is kept: an operator that starts
+    again knows what it has told. What engines count is compared with the step before.
+    """
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start without having seen anything."""
+        self._cluster = cluster
+        self._seen: dict[str, ReplicaStatus] = {}
+        self._limits: dict[str, _Limit] = {}
+        self._clock = clock
+
+    def status(self, resource: Object, before: Status, after: Status) -> None:
+        """Tell what the new status says that the one before did not."""
+        self._post(resource, by_status(before, after))
+
+    def engines(self, resource: Object, before: Status, facts: Facts) -> None:
+        """Tell what has happened to the engines since the last step."""
+        self._post(resource, by_engines(before, facts, self._seen))
+        self._seen |= {one.name: one for one in facts.engines}
+
+    def _post(self, resource: Object, happenings: Iterable[Happening]) -> None:
+        for one in happenings:
+            limit = self._limits.setdefault(one.reason, _Limit(self._clock()))
+            if not limit.allows(self._clock()):
+                _LOG.warning("too many Events %s; this one is not posted: %s", *one[:2])
+                continue
+            made = event(resource, one.reason, one.message, good=one.good, now=datetime.now(UTC))
+            try:
+                self._cluster.create(made)
+            except ApiException as error:
+                _LOG.warning("no Event %s: %s", one.reason, reason(error))
+
+
+class _Limit:
+    """Allows some at once, and one more from time to time."""
+
+    def __init__(self, now: float) -> None:
+        self._left, self._since = float(BURST), now
+
+    def allows(self, now: float) -> bool:
+        """Say whether one more may be, and count it."""
+        self._left = min(BURST, self._left + (now - self._since) / EVERY)
+        self._since = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

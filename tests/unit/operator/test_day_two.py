@@ -1,0 +1,446 @@
+"""Whole steps on the second day: roll-outs, bad models, other versions, failures, a pause."""
+
+import asyncio
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from espha.protocol.states import EngineState, KillReason
+from espha.protocol.status import ReplicaStatus
+from espha_operator import handlers
+from espha_operator.reconcile import observe
+from espha_operator.reconcile.reconciler import Reconciler
+from support.status import engine_status
+from unit.operator.memory import MemoryCluster, Play, status
+
+GOOD = {"model": {"inline": "<project/>"}}
+BAD = {"model": {"inline": "<bad/>"}}
+NO_MODEL = {"model": {"configMap": {"name": "gone"}}}
+
+
+def resource(cluster: MemoryCluster) -> dict[str, Any]:
+    return cluster.objects["EspHaDeployment", "demo"]
+
+
+def change(cluster: MemoryCluster, **spec: Any) -> None:
+    """Give the deployment another spec, as a user does."""
+    resource(cluster)["spec"].update(spec)
+    resource(cluster)["metadata"]["generation"] += 1
+
+
+def condition(cluster: MemoryCluster, name: str) -> tuple[str, str]:
+    found = next(one for one in status(cluster)["conditions"] if one["type"] == name)
+    return found["status"], found["reason"]
+
+
+def message(cluster: MemoryCluster, name: str) -> str:
+    return next(str(one["message"]) for one in status(cluster)["conditions"] if one["type"] == name)
+
+
+def events(cluster: MemoryCluster) -> list[tuple[str, str, str]]:
+    """Events so far, which are forgotten then."""
+    keys = [key for key in cluster.objects if key[0] == "Event"]
+    found = [cluster.objects.pop(key) for key in keys]
+    return [(one["type"], one["reason"], one["message"]) for one in found]
+
+
+def restarted(cluster: MemoryCluster) -> Play:
+    """An operator that remembers nothing."""
+    return Play(cluster)
+
+
+# Ready
+
+
+def test_ready_waits_for_the_last_pod(cluster: MemoryCluster, steps: Play) -> None:
+    steps.until_quiet()
+    cluster.held = True
+    change(cluster, engines={"image": "espha/engine:2"})
+    for updated in (0, 1, 2):
+        for _ in range(2):
+            steps.clock.now += 3
+            steps.step()
+            assert status(cluster)["observedGeneration"] == 2
+            assert condition(cluster, "Ready") == ("False", "RollingOut")
+            assert condition(cluster, "Progressing") == ("True", "RollingOut")
+            assert condition(cluster, "Available") == ("True", "Committing")
+            assert status(cluster)["phase"] == "Updating"
+        cluster.roll("demo-engine", updated)
+        for name in ("demo-input-memory", "demo-output-result"):
+            cluster.roll(name)
+    cluster.roll("demo-engine")
+    steps.until_quiet()
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+    assert condition(cluster, "Progressing") == ("False", "Complete")
+
+
+def test_the_step_that_applies_does_not_claim_to_be_ready(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    """Even when all pods follow at once: the step has looked before."""
+    steps.until_quiet()
+    change(cluster, engines={"replicas": 3, "image": "espha/engine:2"})
+    steps.step()
+    assert status(cluster)["observedGeneration"] == 2
+    assert condition(cluster, "Ready") == ("False", "RollingOut")
+    steps.until_quiet()
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+
+
+def test_an_engine_that_runs_another_model_is_not_ready(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tell(pod: observe.Pod) -> ReplicaStatus:
+        first = pod.name.endswith("-0")
+        digest = "0" * 64 if pod.name.endswith("-2") else "9f2c" + 60 * "0"
+        state = EngineState.ACTIVE if first else EngineState.STANDBY
+        return engine_status(pod.name, state, model_digest=digest)
+
+    monkeypatch.setattr(observe, "ask_engine", tell)
+    steps.until_quiet()
+    assert condition(cluster, "Ready") == ("False", "RollingOut")
+    assert message(cluster, "Ready") == "demo-engine-2 runs the model p@0000."
+
+
+def test_a_quiet_deployment_costs_no_status(cluster: MemoryCluster, steps: Play) -> None:
+    steps.until_quiet()
+    for _ in range(10):
+        steps.clock.now += 1
+        steps.step()
+    told = [one for one in cluster.writes if one == "status" or "Event" in one]
+    assert told == []
+
+
+# A model that is not valid
+
+
+@pytest.mark.parametrize("bad", [BAD, NO_MODEL])
+@pytest.mark.parametrize("operator", [lambda steps: steps, lambda steps: restarted(steps.cluster)])
+def test_scaling_and_healing_go_on_with_the_last_good_model(
+    cluster: MemoryCluster, steps: Play, bad: dict[str, Any], operator: Callable[[Play], Play]
+) -> None:
+    """Also with an operator that has just started."""
+    steps.until_quiet()
+    steps = operator(steps)
+    change(cluster, **bad, engines={"replicas": 5})
+    del cluster.objects["Service", "demo-kafka"]
+    steps.clock.now += 60
+    steps.until_quiet()
+    assert cluster.objects["StatefulSet", "demo-engine"]["spec"]["replicas"] == 5
+    assert ("Service", "demo-kafka") in cluster.objects
+    assert cluster.objects["ConfigMap", "demo-model"]["data"]["model.xml"] == "<project/>"
+    assert status(cluster)["model"] == "HA_Project@9f2c"
+    assert condition(cluster, "ModelValid")[0] == "False"
+    assert condition(cluster, "Ready")[0] == "False"
+    assert condition(cluster, "Stalled")[0] == "True"
+    assert condition(cluster, "Available") == ("True", "Committing")
+    change(cluster, **GOOD)
+    steps.until_quiet()
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+
+
+def test_a_model_that_was_never_valid_starts_nothing(cluster: MemoryCluster, steps: Play) -> None:
+    change(cluster, **BAD)
+    steps.until_quiet()
+    assert not [key for key in cluster.objects if key[0] == "StatefulSet"]
+
+
+def test_a_foreign_config_map_is_no_model_of_ours(cluster: MemoryCluster, steps: Play) -> None:
+    change(cluster, **BAD)
+    cluster.objects["ConfigMap", "theirs"] = {
+        "metadata": {"name": "theirs", "ownerReferences": [{"uid": "another"}]},
+        "data": {"model.xml": "<project/>"},
+    }
+    steps.until_quiet()
+    assert not [key for key in cluster.objects if key[0] == "StatefulSet"]
+
+
+# Other versions
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"phase": "Hibernated"},
+        {"newField": {"a": 1}},
+        {"conditions": [{"type": "Ready", "status": "Maybe"}, "x", None, {}]},
+        {"conditions": "none"},
+        {"failovers": "many", "active": 7},
+    ],
+)
+def test_a_status_of_another_version_stops_nothing(
+    cluster: MemoryCluster, steps: Play, written: dict[str, Any]
+) -> None:
+    steps.until_quiet()
+    status(cluster).update(written)
+    steps.until_quiet()
+    assert status(cluster)["phase"] == "Ready"
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+    assert status(cluster)["failovers"] == 0
+
+
+@pytest.mark.parametrize("written", [None, [], "x", 5])
+def test_a_status_that_is_none_is_made_anew(
+    cluster: MemoryCluster, steps: Play, written: object
+) -> None:
+    resource(cluster)["status"] = written
+    steps.until_quiet()
+    assert status(cluster)["phase"] == "Ready"
+
+
+def test_fields_that_a_newer_version_has_are_named_and_ignored(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    change(cluster, hibernate=True, engines={"replicas": 2, "shards": [1]})
+    resource(cluster)["spec"]["adapters"]["inputs"][0]["parallel"] = 4
+    steps.until_quiet()
+    assert cluster.objects["StatefulSet", "demo-engine"]["spec"]["replicas"] == 2
+    assert condition(cluster, "SpecUnderstood") == ("False", "UnknownFields")
+    for field in ("spec.hibernate", "spec.engines.shards", "spec.adapters.inputs.0.parallel"):
+        assert field in message(cluster, "SpecUnderstood")
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+    assert resource(cluster)["spec"]["hibernate"] is True, "the user's own is left alone"
+
+
+# What nobody has foreseen
+
+
+def handled(steps: Reconciler) -> bool:
+    return asyncio.run(handlers._step(steps, "shop/demo"))
+
+
+def test_a_step_that_fails_unexpectedly_says_so_and_is_tried_again(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps.until_quiet()
+    with monkeypatch.context() as patch:
+        patch.setattr(observe, "ask_zookeeper", lambda pod: {"a": pod}["mode"])
+        for _ in range(3):
+            assert not handled(steps)
+        assert condition(cluster, "Stalled") == ("True", "ReconcileFailed")
+        assert condition(cluster, "Ready") == ("False", "ReconcileFailed")
+        assert message(cluster, "Ready") == "KeyError: 'mode'"
+        assert condition(cluster, "Available")[0] == "True", "nobody has looked since"
+        assert cluster.writes == ["status", *cluster.writes[1:]]
+        assert [one[:2] for one in events(cluster) if one[1] == "ReconcileFailed"] == [
+            ("Warning", "ReconcileFailed")
+        ]
+    assert handled(steps)
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+
+
+def test_what_cannot_even_be_said_does_not_end_the_task(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "get", lambda *_: 1 / 0)
+    assert not handled(steps)
+
+
+# A pause
+
+
+def test_a_pause_leaves_everything_as_it_is(cluster: MemoryCluster, steps: Play) -> None:
+    steps.until_quiet()
+    events(cluster)
+    resource(cluster)["metadata"]["annotations"] = {"espha.dev/paused": "true"}
+    change(cluster, engines={"image": "espha/engine:2"})
+    fixed = cluster.objects["StatefulSet", "demo-kafka"]["spec"]
+    fixed["replicas"] = 4
+    del cluster.objects["Service", "demo-kafka"]
+    del cluster.objects["Secret", "demo-token"]
+    seen = copy.deepcopy(cluster.objects)
+    for _ in range(30):
+        steps.clock.now += 5
+        steps.step()
+    del seen["EspHaDeployment", "demo"]
+    now = {key: value for key, value in cluster.objects.items() if key[0] != "Event"}
+    del now["EspHaDeployment", "demo"]
+    assert now == seen
+    assert condition(cluster, "Paused") == ("True", "Paused")
+    assert condition(cluster, "Ready") == ("False", "Paused")
+    assert condition(cluster, "Available") == ("True", "Committing")
+    assert status(cluster)["phase"] == "Paused"
+    assert [one[1] for one in events(cluster)] == ["Paused"]
+
+
+def test_a_paused_deployment_still_tells_who_is_active(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps.until_quiet()
+    resource(cluster)["metadata"]["annotations"] = {"espha.dev/paused": "true"}
+    monkeypatch.setattr(
+        observe,
+        "ask_engine",
+        lambda pod: engine_status(
+            pod.name, EngineState.ACTIVE if pod.name.endswith("-1") else EngineState.STANDBY
+        ),
+    )
+    steps.until_quiet()
+    assert status(cluster)["active"] == "demo-engine-1"
+    labels = cluster.objects["Pod", "demo-engine-1"]["metadata"]["labels"]
+    assert labels["espha.dev/role"] == "active"
+
+
+def test_after_a_pause_what_was_wanted_is_done(cluster: MemoryCluster, steps: Play) -> None:
+    steps.until_quiet()
+    resource(cluster)["metadata"]["annotations"] = {"espha.dev/paused": "true"}
+    change(cluster, engines={"replicas": 5})
+    steps.until_quiet()
+    events(cluster)
+    resource(cluster)["metadata"]["annotations"] = {"espha.dev/paused": "false"}
+    steps.until_quiet()
+    assert cluster.objects["StatefulSet", "demo-engine"]["spec"]["replicas"] == 5
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+    assert [one[1] for one in events(cluster)] == [
+        "NotPaused",
+        "RolloutStarted",
+        "RolloutFinished",
+    ]
+
+
+# Events
+
+
+def test_a_start_is_told(cluster: MemoryCluster, steps: Play) -> None:
+    steps.until_quiet()
+    assert [one[:2] for one in events(cluster)] == [
+        ("Normal", "RolloutStarted"),
+        ("Normal", "TopicsReady"),
+        ("Normal", "Available"),
+        ("Normal", "RolloutFinished"),
+    ]
+
+
+def test_what_has_been_told_is_not_told_again(cluster: MemoryCluster, steps: Play) -> None:
+    steps.until_quiet()
+    change(cluster, **BAD)
+    steps.until_quiet()
+    told = [one[:2] for one in events(cluster)]
+    assert told[4:] == [("Warning", "InvalidModel")]
+    restarted(cluster).until_quiet()
+    assert events(cluster) == []
+
+
+class _Engines:
+    """Engines that a test lets take over and diverge."""
+
+    def __init__(self) -> None:
+        self.active, self.epoch = "demo-engine-0", 2
+        self.of: dict[str, dict[str, Any]] = {}
+
+    def tell(self, pod: observe.Pod) -> ReplicaStatus | None:
+        state = EngineState.ACTIVE if pod.name == self.active else EngineState.STANDBY
+        told = engine_status(pod.name, state, epoch=self.epoch)
+        more = dict(self.of.get(pod.name, {}))
+        if more.pop("silent", False):
+            return None
+        progress = told.engine.model_copy(update=more.pop("progress", {})) if told.engine else None
+        return told.model_copy(update={"progress": progress, **more})
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch, cluster: MemoryCluster) -> _Engines:
+    made = _Engines()
+    monkeypatch.setattr(observe, "ask_engine", made.tell)
+    return made
+
+
+TAKEN = {"taken_from": "demo-engine-0", "takeover_gap_ms": 412}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "event"),
+    [
+        (
+            {"kills": {KillReason.STUCK: 1}, "in_sync": False},
+            TAKEN,
+            (
+                "Warning",
+                "FailedOver",
+                "demo-engine-1 has taken over from demo-engine-0 (epoch 3); demo-engine-0 was "
+                "killed by its supervisor: The child has not got on with what it does for much "
+                "longer than usual; 412 ms between the last commit before and the first one after.",
+            ),
+        ),
+        (
+            {"silent": True},
+            TAKEN,
+            (
+                "Warning",
+                "FailedOver",
+                "demo-engine-1 has taken over from demo-engine-0 (epoch 3); demo-engine-0 does not "
+                "answer; 412 ms between the last commit before and the first one after.",
+            ),
+        ),
+        (
+            {},
+            {**TAKEN, "taken_as_planned": True},
+            (
+                "Normal",
+                "TakenOver",
+                "demo-engine-1 has taken over from demo-engine-0 (epoch 3); as asked for; 412 ms "
+                "between the last commit before and the first one after.",
+            ),
+        ),
+        (
+            {"restarts": 1},
+            {},
+            (
+                "Warning",
+                "FailedOver",
+                "demo-engine-1 has taken over from demo-engine-0 (epoch 3); the process of "
+                "demo-engine-0 has ended.",
+            ),
+        ),
+    ],
+)
+def test_a_failover_is_told_with_its_reason_and_gap(
+    steps: Play,
+    engines: _Engines,
+    old: dict[str, Any],
+    new: dict[str, Any],
+    event: tuple[str, str, str],
+) -> None:
+    cluster = steps.cluster
+    steps.until_quiet()
+    events(cluster)
+    engines.active, engines.epoch = "demo-engine-1", 3
+    engines.of = {"demo-engine-0": old, "demo-engine-1": {"progress": new}}
+    steps.until_quiet()
+    assert events(cluster) == [event]
+    restarted(cluster).until_quiet()
+    assert events(cluster) == []
+
+
+def test_a_failover_while_the_operator_was_away_is_told(
+    cluster: MemoryCluster, steps: Play, engines: _Engines
+) -> None:
+    steps.until_quiet()
+    events(cluster)
+    engines.active, engines.epoch = "demo-engine-1", 3
+    restarted(cluster).until_quiet()
+    assert [one[:2] for one in events(cluster)] == [("Warning", "FailedOver")]
+
+
+def test_a_divergence_is_told_once(cluster: MemoryCluster, steps: Play, engines: _Engines) -> None:
+    steps.until_quiet()
+    events(cluster)
+    engines.of = {"demo-engine-2": {"diverged_total": 1, "diverged": "record 7 differs"}}
+    steps.until_quiet()
+    assert events(cluster) == [
+        ("Warning", "Diverged", "demo-engine-2 is rebuilt: record 7 differs.")
+    ]
+    restarted(cluster).until_quiet()
+    assert events(cluster) == []
+
+
+def test_events_are_bounded(cluster: MemoryCluster, steps: Play, engines: _Engines) -> None:
+    steps.until_quiet()
+    events(cluster)
+    for count in range(100):
+        engines.of = {"demo-engine-2": {"diverged_total": count, "diverged": "again"}}
+        steps.clock.now += 0.1
+        steps.step()
+    assert len(events(cluster)) == 5
