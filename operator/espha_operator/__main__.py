@@ -7,6 +7,7 @@ import socket
 import kopf
 
 import espha_operator.handlers  # noqa: F401  (the import registers the handlers)
+from espha_operator.api.scope import Scope
 
 LIVENESS = "http://0.0.0.0:8080/healthz"
 
@@ -19,11 +20,13 @@ def main() -> None:
     # A line for each probe would bury what matters.
     for name in ("aiohttp.access", "kopf.activities.probe"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    scope = Scope()
     kopf.run(
         registry=kopf.get_default_registry(),
         # Without it kopf asks for the user's name, and in a container nobody has given it one.
         identity=socket.gethostname(),
-        clusterwide=True,
+        clusterwide=not scope.namespaces,
+        namespaces=scope.namespaces,
         standalone=True,
         liveness_endpoint=LIVENESS,
     )

@@ -1,80 +1,94 @@
-"""kopf handlers: they start and stop the reconciliation of a deployment, and do nothing else."""
+"""kopf handlers: they tell the fleet which deployments there are, and do nothing else.
+
+No handler needs a finalizer: everything that a deployment is made of goes by owner reference, also
+when no operator is there. kopf takes off the one that older versions have put on.
+"""
 
 import asyncio
 import logging
-import time
+import os
 from typing import Any
 
 import kopf
-import urllib3
-from kubernetes.client.exceptions import ApiException
 
 from espha_operator import webhook
-from espha_operator.api import GROUP, PLURAL, VERSION
+from espha_operator.api import GROUP, KIND, PLURAL, VERSION
 from espha_operator.api.images import Images
-from espha_operator.reconcile.cluster import Cluster, reason
-from espha_operator.reconcile.pauses import Pauses
+from espha_operator.api.scope import Scope
+from espha_operator.reconcile.cluster import Cluster, MissingKindError
+from espha_operator.reconcile.fleet import Fleet
+from espha_operator.reconcile.lease import Leaseholder
+from espha_operator.reconcile.order_logs import OrderLogs
 from espha_operator.reconcile.reconciler import Reconciler
+from espha_operator.reconcile.tokens import Tokens
+from espha_operator.reconcile.watch import await_listed
 
-# Seconds between two steps of a deployment.
-INTERVAL = 1.0
-# Seconds after which a deployment without a finished step means that the operator hangs.
-STUCK = 90.0
-# Seconds between two tries at most, when steps fail; a deployment that fails still steps.
-LONGEST = 45.0
+# Seconds between two words about something that goes on.
+SAY_AGAIN = 30
 _LOG = logging.getLogger(__name__)
 
 
 @kopf.on.startup()
 async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
-    """Set kopf's settings, each with its reason."""
+    """Set kopf's settings, each with its reason, and prepare everything that handlers need."""
     # A watch that the network dropped silently is noticed after these many seconds.
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 310
     settings.watching.connect_timeout = 30
-    # The steps are events enough; only trouble becomes a Kubernetes Event.
+    # Only trouble becomes a Kubernetes Event.
     settings.posting.level = logging.WARNING
-    # One operator a cluster, kept so by the Deployment's strategy Recreate.
+    # Leases keep several operators apart.
     settings.peering.standalone = True
     # The CRD comes with the operator; to watch all CRDs would need a permission more.
     settings.scanning.disabled = True
-    # Our own names, so that another kopf operator does not take our marks for its own.
+    # The one of older versions, to be taken off.
     settings.persistence.finalizer = f"{GROUP}/operator"
-    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
-    memo.cluster = await asyncio.to_thread(Cluster)
-    memo.images = Images()
+    await asyncio.to_thread(_prepare, memo)
     memo.webhook = webhook.start(memo.images)
-    memo.steps = {}
 
 
-@kopf.daemon(GROUP, VERSION, PLURAL, initial_delay=0, cancellation_timeout=15)
-async def keep(
-    name: str,
-    namespace: str,
-    stopped: kopf.DaemonStopped,
-    memo: kopf.Memo,
-    **_: Any,
-) -> None:
-    """Reconcile one deployment every second until it is deleted."""
-    reconciler = Reconciler(memo.cluster, namespace, name, memo.images)
-    pauses = Pauses(INTERVAL, LONGEST)
-    try:
-        while not stopped:
-            went_well = await _step(reconciler, f"{namespace}/{name}")
-            memo.steps[namespace, name] = time.monotonic()
-            await stopped.wait(pauses.after(went_well))
-    finally:
-        memo.steps.pop((namespace, name), None)
+@kopf.on.cleanup()
+async def cleanup(memo: kopf.Memo, **_: Any) -> None:
+    """End with open hands: the next operator need not wait."""
+    if "fleet" in memo:
+        memo.fleet.stop()
+        await asyncio.to_thread(memo.leases.release)
 
 
-@kopf.on.probe(id="oldest_step_seconds")
-async def alive(memo: kopf.Memo, **_: Any) -> float:
-    """Return the seconds since the slowest deployment's last step; fail when too many."""
-    age = time.monotonic() - min(memo.steps.values(), default=time.monotonic())
-    if age > STUCK:
-        raise kopf.PermanentError(f"no step of a deployment has ended for {age:.0f} s")
-    return round(age, 1)
+@kopf.on.event(GROUP, VERSION, PLURAL)
+async def event(type: str | None, body: kopf.Body, memo: kopf.Memo, **_: Any) -> None:
+    """Take in a deployment, or let it go."""
+    resource = dict(body)  # kopf's own is a view of plain dicts
+    meta = resource["metadata"]
+    which = (meta["namespace"], meta["name"], meta["uid"])
+    if type == "DELETED":
+        memo.cluster.store.remove(KIND, resource)
+        memo.fleet.remove(which)
+        memo.order_logs.drop(meta["uid"])
+        await asyncio.to_thread(memo.leases.keep_only, memo.fleet.namespaces)
+        return
+    memo.cluster.store.put(KIND, resource)
+    memo.leases.want(meta["namespace"])
+    memo.fleet.add(which, later=type is None)
+
+
+@kopf.on.probe(id="deployments")
+async def deployments(memo: kopf.Memo, **_: Any) -> dict[str, Any]:
+    """Tell how the deployments do; fail when none of them gets on.
+
+    One that is stuck is said, and harms nobody else; when all are, it is the operator.
+    """
+    ages, stuck = memo.fleet.ages(), memo.fleet.stuck()
+    for which, age in stuck.items():
+        _LOG.warning("%s: no step has ended for %.0f s", which, age)
+    if ages and len(stuck) == len(ages):
+        raise kopf.PermanentError("no step of any deployment has ended lately")
+    return {
+        "kept": len(ages),
+        "slowest_step_seconds": round(max(ages.values(), default=0.0), 1),
+        "stuck": sorted(stuck),
+        "waiting": memo.leases.waiting(),
+    }
 
 
 @kopf.on.probe(id="webhook")
@@ -85,24 +99,30 @@ async def webhook_state(memo: kopf.Memo, **_: Any) -> str:
     return memo.webhook.trouble or "serves"
 
 
-async def _step(reconciler: Reconciler, which: str) -> bool:
-    """Do a step; say whether it went well. What goes wrong is said, and never ends the task."""
+def _prepare(memo: kopf.Memo) -> None:
+    scope = Scope()
+    cluster = memo.cluster = Cluster()
     try:
-        await asyncio.to_thread(reconciler.step)
-    except ApiException as error:
-        _LOG.warning("%s: %s", which, reason(error))
-    except (OSError, urllib3.exceptions.HTTPError) as error:
-        _LOG.warning("%s: the API server does not answer: %s", which, error)
-    except Exception as error:
-        _LOG.exception("%s: a step has failed", which)
-        await _tell(reconciler, which, error)
-    else:
-        return True
-    return False
+        cluster.require_kind(scope.namespaces)
+    except MissingKindError as error:
+        raise kopf.PermanentError(str(error)) from None
+    memo.leases = Leaseholder(cluster, scope.identity, _end)
+    cluster.guard(memo.leases.require)
+    await_listed(cluster.watch(scope.namespaces), SAY_AGAIN, _LOG.warning)
+    memo.order_logs = OrderLogs()
+    tokens = Tokens(cluster, scope.namespace)
+    images = memo.images = Images()
+
+    def reconciler(namespace: str, name: str) -> Reconciler:
+        return Reconciler(
+            cluster, namespace, name, images, tokens=tokens, order_logs=memo.order_logs
+        )
+
+    memo.fleet = Fleet(reconciler, memo.leases.holds)
 
 
-async def _tell(reconciler: Reconciler, which: str, error: Exception) -> None:
-    try:
-        await asyncio.to_thread(reconciler.failed, error)
-    except Exception as second:
-        _LOG.warning("%s: the status cannot say so: %s", which, second)
+def _end(why: str) -> None:
+    """End the process at once: threads under way must not write any more."""
+    _LOG.critical("%s: this operator ends", why)
+    logging.shutdown()
+    os._exit(1)

@@ -4,15 +4,17 @@ An answer has a limit in time and in size, whatever the other side does; nothing
 and no redirect is followed.
 """
 
+import math
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import structlog
 import urllib3
 from pydantic import ValidationError
+from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 from urllib3.util import parse_url
 
@@ -24,7 +26,7 @@ from espha.protocol.switchover import SwitchoverAnswer, SwitchoverRequest
 STATUS = "/status"
 LATEST_SNAPSHOT = "/snapshot/latest"
 TIMEOUT_S = 2.0
-_LARGEST_ANSWER = 1 << 20
+LARGEST_ANSWER = 1 << 20
 _CHUNK = 1 << 16
 _LOG = structlog.get_logger()
 
@@ -92,6 +94,7 @@ def stream(
     body: bytes | None = None,
     token: str = "",
     timeout_s: float = TIMEOUT_S,
+    until: float = math.inf,
 ) -> Iterator[tuple[int, Body]]:
     """Ask, and hand out the answer's code and its body as it comes.
 
@@ -102,6 +105,7 @@ def stream(
         body: sent along.
         token: shown to the other side; empty: none.
         timeout_s: how long connecting, and each piece of the answer, may take.
+        until: when the whole answer must be there, in seconds of the monotonic clock.
 
     Raises:
         NoAnswerError: nobody answers in time, or not in HTTP.
@@ -109,7 +113,10 @@ def stream(
     place = parse_url(f"//{address}")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = urllib3.Timeout(connect=timeout_s, read=timeout_s)
-    with _told(address), urllib3.HTTPConnectionPool(place.host or "", place.port) as pool:
+    with (
+        _told(address),
+        _TimelyPool(place.host or "", place.port, until=until) as pool,
+    ):
         response = pool.urlopen(
             method,
             path,
@@ -133,34 +140,41 @@ def ask(
     body: bytes | None = None,
     token: str = "",
     timeout_s: float = TIMEOUT_S,
+    largest: int = LARGEST_ANSWER,
 ) -> Answer:
-    """Ask, and return the whole answer, which has at most 1 MiB; see `stream`.
+    """Ask, and return the whole answer, which has at most `largest` bytes; see `stream`.
 
     Raises:
         NoAnswerError: also when the answer is too large, or is not whole after `timeout_s`.
     """
     until = time.monotonic() + timeout_s
-    with stream(address, path, method=method, body=body, token=token, timeout_s=timeout_s) as (
-        code,
-        coming,
-    ):
-        whole = bytearray()
-        while part := coming.read(_CHUNK):
-            whole += part
-            if len(whole) > _LARGEST_ANSWER:
-                raise NoAnswerError(address, f"the answer has more than {_LARGEST_ANSWER} bytes")
-            if time.monotonic() > until:
-                raise NoAnswerError(address, f"the answer takes longer than {timeout_s:g} s")
+    coming = stream(
+        address, path, method=method, body=body, token=token, timeout_s=timeout_s, until=until
+    )
+    whole = bytearray()
+    try:
+        with coming as (code, pieces):
+            while part := pieces.read(_CHUNK):
+                whole += part
+                if len(whole) > largest:
+                    raise NoAnswerError(address, f"the answer has more than {largest} bytes")
+    except NoAnswerError as error:
+        if time.monotonic() < until:
+            raise
+        late = f"the answer takes longer than {timeout_s:g} s"
+        raise NoAnswerError(address, late) from error
     return Answer(code, bytes(whole))
 
 
-def ask_status(address: str, timeout_s: float = TIMEOUT_S) -> ReplicaStatus:
-    """Return what a supervisor says of its replica.
+def ask_status(
+    address: str, timeout_s: float = TIMEOUT_S, largest: int = LARGEST_ANSWER
+) -> ReplicaStatus:
+    """Return what a supervisor says of its replica, in at most so many bytes.
 
     Raises:
         NoAnswerError: it does not answer, or not with a status.
     """
-    answer = ask(address, STATUS, timeout_s=timeout_s)
+    answer = ask(address, STATUS, timeout_s=timeout_s, largest=largest)
     try:
         return ReplicaStatus.model_validate_json(answer.body)
     except ValidationError as error:
@@ -186,6 +200,43 @@ def ask_switchover(
         if 400 <= answer.code < 500:  # one of another version, or somebody else
             return SwitchoverAnswer(reason=SwitchoverReason.NOT_OFFERED, message=said)
         raise NoAnswerError(address, f"HTTP {answer.code}: {said}") from None
+
+
+class _TimelySocket(socket.socket):
+    """A socket on which nothing comes after a certain moment, however slowly it comes."""
+
+    until = math.inf
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        """Receive; http.client reads heads and bodies through this."""
+        if self.until < math.inf:
+            left = self.until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the answer takes too long")
+            self.settimeout(min(left, self.gettimeout() or left))
+        return super().recv_into(*args, **kwargs)
+
+
+class _TimelyConnection(HTTPConnection):
+    """A connection with such a socket."""
+
+    def __init__(self, *args: Any, until: float, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._until = until
+
+    def _new_conn(self) -> socket.socket:
+        plain = super()._new_conn()
+        timeout = plain.gettimeout()
+        timely = _TimelySocket(plain.family, plain.type, plain.proto, plain.detach())
+        timely.settimeout(timeout)
+        timely.until = self._until
+        return timely
+
+
+class _TimelyPool(urllib3.HTTPConnectionPool):
+    """Makes such connections."""
+
+    ConnectionCls = _TimelyConnection
 
 
 class _Body:

@@ -1,6 +1,11 @@
-"""Looking at what runs: StatefulSets, pods, and what the pods themselves say."""
+"""Looking at what runs: StatefulSets, pods, and what the pods themselves say.
+
+A model's Python runs in the pods that are asked. So nothing that one of them says, or how slowly
+it says it, may harm more than its own deployment.
+"""
 
 import socket
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,13 +20,19 @@ from espha_operator.reconcile.cluster import Cluster
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import SetFacts
 
-# Seconds that a pod may take to answer; a frozen one must not hold up the others.
+# Seconds in which a pod's whole answer must be there; a frozen one must not hold up the others.
 ANSWER = 0.7
+# Bytes of an answer: an engine's status has some thousand, that of a ZooKeeper server some hundred.
+LARGEST_STATUS, LARGEST_SRVR = 1 << 16, 1 << 12
+# Characters of a sentence that a pod says; it becomes part of the resource's status.
+SENTENCE = 500
 # Why a container waits that will run soon.
 _STARTS = ("", "ContainerCreating", "PodInitializing")
 Found = TypeVar("Found")
-# Shared by all deployments: the pods of one are asked at the same time.
-_POLLERS = ThreadPoolExecutor(max_workers=16, thread_name_prefix="poll")
+# Pods of one deployment that are asked at the same time, and of all of them together: so a
+# deployment with dead pods keeps only its own share of the threads waiting.
+SHARE, ALL = 4, 64
+_POLLERS = ThreadPoolExecutor(max_workers=ALL, thread_name_prefix="poll")
 
 
 @dataclass(frozen=True)
@@ -71,10 +82,14 @@ def selector(deployment: Deployment) -> str:
 def observe(cluster: Cluster, deployment: Deployment) -> Observed:
     """Observe what runs of a deployment now."""
     where, which = deployment.namespace, selector(deployment)
-    sets = {one["metadata"]["name"]: _set(one) for one in cluster.list("StatefulSet", where, which)}
-    pods = tuple(_pod(one) for one in cluster.list("Pod", where, which))
+    ours = [
+        one for one in cluster.list("StatefulSet", where, which) if deployment.uid in owners(one)
+    ]
+    made_by = {one["metadata"]["uid"] for one in ours}
+    # Labels can be put on any pod; only the API server's own controller can be such an owner.
+    pods = tuple(_pod(one) for one in cluster.list("Pod", where, which) if owners(one) & made_by)
     return Observed(
-        sets=sets,
+        sets={one["metadata"]["name"]: _set(one) for one in ours},
         pods=pods,
         engines=tuple(told for _, told in _ask(pods, "engine", ask_engine) if told),
         modes={name: mode for name, mode in _ask(pods, "zookeeper", ask_zookeeper) if mode},
@@ -87,10 +102,13 @@ def ask_engine(pod: Pod) -> ReplicaStatus | None:
     An answer under another name comes from a pod that has this one's address by now.
     """
     try:
-        status = ask_status(at(pod.address, HTTP_PORT), ANSWER)
+        status = ask_status(at(pod.address, HTTP_PORT), ANSWER, LARGEST_STATUS)
     except NoAnswerError:
         return None
-    return status if status.name == pod.name else None
+    if status.name != pod.name:
+        return None
+    short = {key: getattr(status, key)[:SENTENCE] for key in ("message", "diverged", "held_topic")}
+    return status.model_copy(update=short)
 
 
 def ask_zookeeper(pod: Pod) -> str:
@@ -101,8 +119,7 @@ def ask_zookeeper(pod: Pod) -> str:
     try:
         with socket.create_connection((pod.address, ZOOKEEPER_PORT), timeout=ANSWER) as connection:
             connection.sendall(b"srvr")
-            with connection.makefile("rb") as answer:
-                return _mode(answer.read())
+            return _mode(_whole(connection, time.monotonic() + ANSWER))
     except OSError:
         return ""
 
@@ -112,11 +129,33 @@ def _mode(answer: bytes) -> str:
     return next((line[6:].strip() for line in lines if line.startswith("Mode: ")), "")
 
 
+def _whole(connection: socket.socket, until: float) -> bytes:
+    """Return an answer up to its end; raises OSError when it is too late or too long."""
+    answer = b""
+    while True:
+        left = until - time.monotonic()
+        if left <= 0 or len(answer) > LARGEST_SRVR:
+            raise TimeoutError("too late or too long")
+        connection.settimeout(left)
+        part = connection.recv(LARGEST_SRVR)
+        if not part:
+            return answer
+        answer += part
+
+
+def owners(one: Object) -> set[str]:
+    """Return the uids of an object's owners."""
+    return {owner["uid"] for owner in one["metadata"].get("ownerReferences") or []}
+
+
 def _ask(
     pods: Iterable[Pod], component: str, ask: Callable[[Pod], Found]
 ) -> list[tuple[str, Found]]:
     asked = [pod for pod in pods if pod.component == component and pod.address]
-    return [(pod.name, answer) for pod, answer in zip(asked, _POLLERS.map(ask, asked), strict=True)]
+    found: list[Found] = []
+    for start in range(0, len(asked), SHARE):
+        found += _POLLERS.map(ask, asked[start : start + SHARE])
+    return [(pod.name, answer) for pod, answer in zip(asked, found, strict=True)]
 
 
 def _set(one: Object) -> SetFacts:
@@ -138,10 +177,12 @@ def _pod(one: Object) -> Pod:
     labels = one["metadata"].get("labels") or {}
     leaving = "deletionTimestamp" in one["metadata"]
     ready, unready_s = _readiness(one)
+    status = one.get("status") or {}
+    asked = status.get("phase") == "Running" and not leaving
     return Pod(
         name=one["metadata"]["name"],
         component=labels.get("app.kubernetes.io/component", ""),
-        address="" if leaving else (one.get("status") or {}).get("podIP") or "",
+        address=(status.get("podIP") or "") if asked else "",
         role=labels.get(ROLE_LABEL),
         uid=one["metadata"].get("uid", ""),
         set=one["metadata"]["name"].rpartition("-")[0],

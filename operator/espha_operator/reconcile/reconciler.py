@@ -1,30 +1,40 @@
 """One deployment's reconciliation, a step at a time."""
 
-import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+
+from kubernetes.client.exceptions import ApiException
 
 from espha_operator.api import KIND, Status
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.api.names import PAUSED
 from espha_operator.reconcile import models, plan, switchover
-from espha_operator.reconcile.applier import AGAIN, Applier
+from espha_operator.reconcile.applier import REFUSED, Applier
 from espha_operator.reconcile.claims import Claims
-from espha_operator.reconcile.cluster import Cluster
+from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.last_good import LastGood
 from espha_operator.reconcile.observe import Observed, observe
-from espha_operator.reconcile.recorder import Recorder
+from espha_operator.reconcile.order_logs import OrderLogs
+from espha_operator.reconcile.pace import Pace
+from espha_operator.reconcile.reporter import Reporter
 from espha_operator.reconcile.roller import Roller
+from espha_operator.reconcile.tokens import AGAIN, Tokens
+from espha_operator.reconcile.topic_view import TopicView
 from espha_operator.reconcile.topics import TopicKeeper
-from espha_operator.resources.meta import Object
+from espha_operator.resources.meta import Object, token_name
 from espha_operator.status import build, checks
-from espha_operator.status.facts import Facts, TopicFacts, Verdict
+from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.reasons import Reason
 
-# Seconds between two looks at the topics: while something is amiss, and when all is well.
-TOPICS_SOON, TOPICS_LATER = 2.0, 5.0
-_LOG = logging.getLogger(__name__)
+# Seconds between two looks at a ConfigMap with a model, which nobody watches: its owner is a user.
+MODEL_AGAIN = 15.0
+# The same while there is no good model.
+MODEL_SOON = 3.0
+# Changes of role labels a minute, which pods can cause by what they say.
+LABELS = 60
 
 
 class Reconciler:
@@ -37,72 +47,104 @@ class Reconciler:
         name: str,
         images: Images,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        tokens: Tokens,
+        order_logs: OrderLogs,
     ) -> None:
         """Remember only to spare work: what was applied, the model read last, Kafka's answer."""
         self._cluster, self._namespace, self._name = cluster, namespace, name
         self._images, self._clock = images, clock
+        self._tokens, self._order_logs = tokens, order_logs
         self._applier = Applier(cluster, clock)
-        self._roller = Roller(cluster, clock)
+        self._reporter = Reporter(cluster, namespace, name, clock)
+        self._roller = Roller(cluster, tokens.of, clock)
         self._claims = Claims(cluster, clock)
         self._keeper: tuple[str, TopicKeeper] | None = None
+        self._topics = TopicView(clock)
         self._model: tuple[object, ModelFacts | Verdict] | None = None
-        self._topics: TopicFacts | None = None
-        self._topics_due = 0.0
+        self._config_map: tuple[object, Object | None, float] | None = None
         self._last_good = LastGood(cluster)
-        self._recorder = Recorder(cluster, clock)
-        self._token_due = 0.0
+        self._labels = Pace(LABELS, clock)
+        self._token: tuple[str, float] = ("", clock())
 
     def step(self) -> None:
         """Observe, plan, apply, report. Blocks; to be called again and again.
 
         1. Read the resource and its model.
         2. Look at what runs; ask the engines and ZooKeeper servers.
-        3. Ask Kafka for the topics and make missing ones, when there is a Kafka.
-        4. Apply what the plan wants, delete what it does not want any more.
-        5. Mirror the roles to pod labels, take a roll-out and a requested switchover one step
-           further, and write the status if it has changed.
+        3. Have Kafka asked for the topics, and missing ones made, when there is a Kafka.
+        4. Mirror the roles to pod labels.
+        5. Apply what the plan wants, delete what it does not want any more.
+        6. Take a roll-out and a requested switchover one step further, and write the status if it
+           has changed.
         """
         resource = self._cluster.get(KIND, self._namespace, self._name)
         if resource is None or "deletionTimestamp" in resource["metadata"]:
             return
-        before = Status.read(resource.get("status"))
+        before = self._reporter.before(resource)
         parsed = models.parse(resource, self._images)
         if isinstance(parsed, Verdict):
             generation = resource["metadata"]["generation"]
             after = build.refused(before, parsed, generation, datetime.now(UTC))
-            self._report(resource, before, after)
+            self._reporter.report(resource, before, after)
             return
         seen = observe(self._cluster, parsed)
-        facts = self._facts(parsed, seen, before, paused=is_paused(resource))
+        created = resource["metadata"].get("creationTimestamp", "")
+        facts = self._facts(parsed, seen, before, created, paused=is_paused(resource))
         self._label(facts, seen)
+        facts = self._apply(facts)
         addresses = {pod.name: pod.address for pod in seen.pods}
         if not facts.paused:
             facts = facts.replace(rolling=self._roller.step(resource, facts, seen))
-        switchover.follow(self._cluster, resource, facts, addresses)
-        self._report(resource, before, build.build(facts, before, datetime.now(UTC)))
-        self._recorder.engines(resource, before, facts)
-        if not facts.paused:
-            self._keep_token(parsed)
+        proof = partial(self._tokens.of, parsed)
+        switchover.follow(self._cluster, resource, facts, addresses, proof)
+        after = build.build(facts, before, datetime.now(UTC))
+        self._reporter.report(resource, before, after)
+        self._reporter.recorder.engines(resource, before, facts)
 
     def failed(self, error: Exception) -> None:
         """Say in the status that a step has failed for a reason that nobody has foreseen."""
         resource = self._cluster.get(KIND, self._namespace, self._name)
         if resource is None or "deletionTimestamp" in resource["metadata"]:
             return
-        before = Status.read(resource.get("status"))
+        before = self._reporter.before(resource)
         generation = resource["metadata"]["generation"]
-        self._report(resource, before, build.failed(before, error, generation, datetime.now(UTC)))
+        after = build.failed(before, error, generation, datetime.now(UTC))
+        self._reporter.report(resource, before, after)
 
-    def _keep_token(self, deployment: Deployment) -> None:
-        if self._clock() >= self._token_due:
-            switchover.token(self._cluster, deployment)
-            self._token_due = self._clock() + AGAIN
+    def _apply(self, facts: Facts) -> Facts:
+        wanted = plan.plan(facts)
+        if wanted is None:
+            return facts
+        facts = facts.replace(promised=plan.promised(wanted))
+        if facts.paused:
+            return facts
+        deployment = facts.deployment
+        refused = (
+            self._keep_token(deployment),
+            self._applier.apply(deployment, wanted, plan.kept(facts)),
+        )
+        return facts.replace(error=" ".join(filter(None, refused)))
+
+    def _keep_token(self, deployment: Deployment) -> str:
+        error, due = self._token
+        if self._clock() >= due:
+            try:
+                self._tokens.ensure(deployment)
+            except ApiException as refusal:
+                error, due = f"Secret {token_name(deployment)}: {reason(refusal)}", REFUSED
+            else:
+                error, due = "", AGAIN
+            self._token = error, self._clock() + due
+        return error
 
     def _facts(
-        self, deployment: Deployment, seen: Observed, before: Status, *, paused: bool
+        self, deployment: Deployment, seen: Observed, before: Status, created: str, *, paused: bool
     ) -> Facts:
         was = before.condition("Progressing")
         model = self._read_model(deployment)
+        if isinstance(model, ModelFacts):
+            model = self._unless_claimed(deployment, created, model)
         facts = Facts(
             deployment,
             model,
@@ -114,15 +156,8 @@ class Reconciler:
             paused=paused,
             progressing=was is not None and was.status == "True",
         )
-        facts = self._with_topics(facts)
         facts = facts.replace(shared_claims=self._claims.shared(deployment))
-        wanted = plan.plan(facts)
-        if wanted is None:
-            return facts
-        facts = facts.replace(promised=plan.promised(wanted))
-        if paused:
-            return facts
-        return facts.replace(error=self._applier.apply(deployment, wanted, plan.kept(facts)))
+        return self._with_topics(facts)
 
     def _planned_last(
         self, deployment: Deployment, model: ModelFacts | Verdict, before: Status
@@ -132,10 +167,17 @@ class Reconciler:
             return None
         return self._last_good.find(deployment, before.model)
 
+    def _unless_claimed(
+        self, deployment: Deployment, created: str, model: ModelFacts
+    ) -> ModelFacts | Verdict:
+        other = self._order_logs.first(deployment, created, model.prefix)
+        if not other:
+            return model
+        text = f"{other} writes topics {model.prefix}.* on the same Kafka, and came first:"
+        return Verdict(Reason.CONFLICT, f"{text} give spec.topics.prefix another value.")
+
     def _read_model(self, deployment: Deployment) -> ModelFacts | Verdict:
-        text = models.text(
-            deployment, lambda name: self._cluster.get("ConfigMap", self._namespace, name)
-        )
+        text = models.text(deployment, partial(self._read_config_map, deployment))
         if isinstance(text, Verdict):
             return text
         spec = deployment.spec
@@ -144,19 +186,24 @@ class Reconciler:
             self._model = (seen, models.check(*text, deployment))
         return self._model[1]
 
-    def _with_topics(self, facts: Facts) -> Facts:
-        # What was known of the topics stays true as long as nobody can look again.
-        if facts.planned and self._may_ask(facts):
-            keeper = self._topic_keeper(facts.deployment.bootstrap)
-            self._topics = keeper.ensure(
-                facts.deployment, facts.planned.topics, change=not facts.paused
-            )
-            amiss = self._topics != TopicFacts(brokers=self._topics.brokers)
-            self._topics_due = self._clock() + (TOPICS_SOON if amiss else TOPICS_LATER)
-        return facts.replace(topics=self._topics)
+    def _read_config_map(self, deployment: Deployment, name: str) -> Object | None:
+        which = (name, deployment.generation)
+        known = self._config_map
+        if known is None or known[0] != which or self._clock() >= known[2]:
+            found = self._cluster.get("ConfigMap", self._namespace, name)
+            good = self._model is not None and isinstance(self._model[1], ModelFacts)
+            wait = MODEL_AGAIN if found and good else MODEL_SOON
+            known = self._config_map = (which, found, self._clock() + wait)
+        return known[1]
 
-    def _may_ask(self, facts: Facts) -> bool:
-        return self._clock() >= self._topics_due and checks.brokers_ready(facts).ok
+    def _with_topics(self, facts: Facts) -> Facts:
+        if facts.planned and checks.brokers_ready(facts).ok:
+            keeper = self._topic_keeper(facts.deployment.bootstrap)
+            names, change = facts.planned.topics, not facts.paused
+            topics = self._topics.look(keeper, facts.deployment, names, change=change)
+        else:
+            topics = self._topics.known(facts.deployment)
+        return facts.replace(topics=topics)
 
     def _topic_keeper(self, bootstrap: str) -> TopicKeeper:
         if self._keeper is None or self._keeper[0] != bootstrap:
@@ -166,26 +213,11 @@ class Reconciler:
     def _label(self, facts: Facts, seen: Observed) -> None:
         labelled = {pod.name: pod.role for pod in seen.pods if pod.component == "engine"}
         for pod, role in build.roles(facts, labelled).items():
-            self._cluster.patch("Pod", self._namespace, pod, build.role_patch(role))
-
-    def _report(self, resource: Object, before: Status, after: Status) -> None:
-        if after == before:
-            return
-        _LOG.info("%s/%s: %s", self._namespace, self._name, _summary(after))
-        self._cluster.apply_status(self._namespace, self._name, _dumped(after))
-        self._recorder.status(resource, before, after)
+            if self._labels.take():
+                self._cluster.patch("Pod", self._namespace, pod, build.role_patch(role))
 
 
 def is_paused(resource: Object) -> bool:
     """Tell whether an annotation keeps the operator from changing anything."""
     annotations = resource["metadata"].get("annotations") or {}
     return str(annotations.get(PAUSED, "")).lower() == "true"
-
-
-def _dumped(status: Status) -> Object:
-    return status.model_dump(by_alias=True, exclude_none=True)
-
-
-def _summary(status: Status) -> str:
-    ready = status.conditions[-1]
-    return f"{status.phase}: {ready.reason}: {ready.message}"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from kubernetes.client.exceptions import ApiException
 
+from espha_operator.api.deployment import Deployment
 from espha_operator.reconcile import brokers, rolling, switchover
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.observe import Observed
@@ -29,9 +30,14 @@ _LOG = logging.getLogger(__name__)
 class Roller:
     """Takes one step of a deployment's roll-out at a time; nothing that it remembers is needed."""
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        token: Callable[[Deployment], str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Remember when an engine was asked to hand over, and what Kafka was asked."""
-        self._cluster, self._clock = cluster, clock
+        self._cluster, self._token, self._clock = cluster, token, clock
         self._due = 0.0
         self._asked: Future[Brokers] | None = None
         self._said = ""
@@ -108,8 +114,7 @@ class Roller:
             return step.message
         told = event(resource, "HandingOver", step.message, good=True, now=datetime.now(UTC))
         self._cluster.create(told)
-        proof = switchover.token(self._cluster, facts.deployment)
-        answer = switchover.ask(address, step.to, proof)
+        answer = switchover.ask(address, step.to, self._token(facts.deployment))
         return f"{step.message} {answer.message}".strip()
 
 

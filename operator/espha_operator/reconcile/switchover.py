@@ -1,19 +1,15 @@
 """Planned switchovers: the annotation `espha.dev/switchover-to`, and the token to ask with."""
 
-import base64
 import logging
-import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from kubernetes.client.exceptions import ApiException
 
 from espha.protocol.http import NoAnswerError, ask_switchover, at
 from espha_operator.api import KIND
-from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HTTP_PORT, SWITCHOVER
 from espha_operator.reconcile.cluster import Cluster, reason
-from espha_operator.resources import meta
 from espha_operator.resources.events import event
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Facts
@@ -24,20 +20,13 @@ ANSWER = 2.0
 _LOG = logging.getLogger(__name__)
 
 
-def token(cluster: Cluster, deployment: Deployment) -> str:
-    """Return the deployment's token; make it when there is none."""
-    name = meta.token_name(deployment)
-    found = cluster.get("Secret", deployment.namespace, name)
-    if found is not None:
-        return base64.b64decode((found.get("data") or {}).get(meta.TOKEN_KEY, "")).decode(
-            errors="replace"
-        )
-    made = secrets.token_urlsafe(32)
-    cluster.create(meta.token(deployment, made))
-    return made
-
-
-def follow(cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[str, str]) -> None:
+def follow(
+    cluster: Cluster,
+    resource: Object,
+    facts: Facts,
+    addresses: Mapping[str, str],
+    proof: Callable[[], str],
+) -> None:
     """Bring the request in a resource's annotation one step further.
 
     The annotation stays until the request is fulfilled or cannot be, so an operator that dies
@@ -48,26 +37,21 @@ def follow(cluster: Cluster, resource: Object, facts: Facts, addresses: Mapping[
         resource: the deployment as read.
         facts: what runs.
         addresses: the engines' pods and where they are.
+        proof: returns the deployment's token.
     """
     request = (resource["metadata"].get("annotations") or {}).get(SWITCHOVER)
     if request is None:
         return
     try:
-        _follow(cluster, resource, facts, addresses, decide(request, facts))
+        decision = decide(request, facts)
+        if decision.action == "ask" and facts.active and addresses.get(facts.active.name):
+            decision = ask(addresses[facts.active.name], decision.to, proof())
+        _follow(cluster, resource, decision)
     except ApiException as error:
         _LOG.warning("switchover to %s: %s", request, reason(error))
 
 
-def _follow(
-    cluster: Cluster,
-    resource: Object,
-    facts: Facts,
-    addresses: Mapping[str, str],
-    decision: Decision,
-) -> None:
-    if decision.action == "ask" and facts.active and addresses.get(facts.active.name):
-        proof = token(cluster, facts.deployment)
-        decision = ask(addresses[facts.active.name], decision.to, proof)
+def _follow(cluster: Cluster, resource: Object, decision: Decision) -> None:
     if decision.action == "name":
         _annotate(cluster, resource, decision.to)
     elif decision.action in ("done", "refused"):

@@ -44,8 +44,8 @@ def checksum(*texts: str) -> str:
 
 
 def token_name(deployment: Deployment) -> str:
-    """Return the name of the Secret with the token."""
-    return f"{deployment.name}-token"
+    """Return the name of the Secret with the token: one that no other Secret can have by chance."""
+    return f"{deployment.name}-espha-token-{checksum(deployment.uid)[:8]}"
 
 
 def token(deployment: Deployment, value: str) -> Object:

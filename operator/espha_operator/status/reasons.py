@@ -42,6 +42,12 @@ class Reason(Explained):
         False,
         True,
     )
+    CONFLICT = (
+        "Conflict",
+        "Another deployment, made earlier, writes the same topics on the same Kafka.",
+        False,
+        True,
+    )
     VALID = "Valid", "The model can be read, and the adapters fit it.", True
 
     NOT_STARTED = "NotStarted", "Nothing starts before the model is valid."

@@ -1,14 +1,37 @@
 """An API server in memory, and a reconciler that plays on it."""
 
 import copy
+import json
 from base64 import b64encode
+from concurrent.futures import Future
 from typing import Any
 
+from kubernetes.client.exceptions import ApiException
+
 from espha_operator.api.images import Images
+from espha_operator.reconcile.order_logs import OrderLogs
 from espha_operator.reconcile.reconciler import Reconciler
+from espha_operator.reconcile.tokens import Tokens
+from espha_operator.resources import meta
 from espha_operator.status.facts import TopicFacts
+from unit.operator import samples
 
 Object = dict[str, Any]
+TOKEN = meta.token_name(samples.deployment())
+
+
+def refusal(status: int, message: str) -> ApiException:
+    """Return what the API server says when it refuses."""
+    error = ApiException(status=status, reason="Refused")
+    error.body = json.dumps({"message": message})
+    return error
+
+
+def at_once(ask: Any, *arguments: Any, **named: Any) -> Future[TopicFacts]:
+    """Ask in this thread."""
+    answer: Future[TopicFacts] = Future()
+    answer.set_result(ask(*arguments, **named))
+    return answer
 
 
 class MemoryCluster:
@@ -17,8 +40,22 @@ class MemoryCluster:
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Object] = {}
         self.writes: list[str] = []
+        self.asked: list[str] = []
+        """What was not read from the store."""
+        self.refuses: dict[str, ApiException] = {}
+        """What an apply of an object is answered with, by its name."""
         self.held = False
         """Pods stay as they are until they are rolled."""
+
+    @property
+    def store(self) -> "MemoryCluster":
+        """What the watches have brought."""
+        return self
+
+    def read(self, kind: str, namespace: str, name: str) -> Object | None:
+        """Return an object, or None, as the API server has it."""
+        self.asked.append(f"{kind} {name}")
+        return self.get(kind, namespace, name)
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
         """Return an object, or None."""
@@ -28,11 +65,14 @@ class MemoryCluster:
         """Return all objects of a kind."""
         return [copy.deepcopy(one) for (its, _), one in self.objects.items() if its == kind]
 
-    def apply(self, wanted: Object) -> None:
+    def apply(self, wanted: Object) -> Object:
         """Apply an object; a StatefulSet's pods follow at once, unless they are `held`."""
         kind, name = wanted["kind"], wanted["metadata"]["name"]
         self.writes.append(f"{kind} {name}")
+        if name in self.refuses:
+            raise self.refuses[name]
         made = copy.deepcopy(wanted)
+        made["metadata"]["uid"] = f"{kind} {name}"
         there = self.objects.get((kind, name), {"metadata": {"generation": 0}})
         changed = there.get("spec") != made.get("spec")
         made["metadata"]["generation"] = there["metadata"]["generation"] + changed
@@ -41,6 +81,7 @@ class MemoryCluster:
         self.objects[kind, name] = made
         if kind == "StatefulSet" and not self.held:
             self.roll(name)
+        return copy.deepcopy(self.objects[kind, name])
 
     def roll(self, name: str, count: int | None = None) -> None:
         """Bring so many pods of a StatefulSet up to date, all of them without a number."""
@@ -59,16 +100,18 @@ class MemoryCluster:
         """Make an object that must not exist yet."""
         kind, name = wanted["kind"], wanted["metadata"]["name"]
         self.writes.append(f"create {kind} {name}")
-        assert (kind, name) not in self.objects
+        if (kind, name) in self.objects:
+            raise refusal(409, f"{kind} {name} already exists")
         made = copy.deepcopy(wanted)
         texts = made.pop("stringData", {})
         made["data"] = {key: b64encode(text.encode()).decode() for key, text in texts.items()}
         self.objects[kind, name] = made
 
-    def apply_status(self, namespace: str, name: str, status: Object) -> None:
+    def apply_status(self, namespace: str, name: str, status: Object) -> Object:
         """Set a deployment's status."""
         self.writes.append("status")
         self.objects["EspHaDeployment", name]["status"] = status
+        return self.objects["EspHaDeployment", name]
 
     def patch(self, kind: str, namespace: str, name: str, change: Object) -> None:
         """Merge labels and annotations."""
@@ -81,7 +124,7 @@ class MemoryCluster:
                 else:
                     meta[group][key] = value
 
-    def delete(self, kind: str, namespace: str, name: str) -> None:
+    def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> None:
         """Delete an object."""
         self.writes.append(f"delete {kind} {name}")
         del self.objects[kind, name]
@@ -92,9 +135,13 @@ class MemoryCluster:
         there = self.objects.get(("Pod", name))
         if there is None or there["spec"] != spec:
             self.objects["Pod", name] = {
-                "metadata": {"name": name, "labels": labels},
+                "metadata": {
+                    "name": name,
+                    "labels": labels,
+                    "ownerReferences": [{"uid": f"StatefulSet {name.rpartition('-')[0]}"}],
+                },
                 "spec": spec,
-                "status": {"podIP": "10.0.0.1"},
+                "status": {"podIP": "10.0.0.1", "phase": "Running"},
             }
 
 
@@ -124,14 +171,22 @@ class Play(Reconciler):
     """A reconciler with its cluster and clock at hand."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
-        self.clock, self.cluster = Clock(), cluster
-        super().__init__(cluster, "shop", "demo", Images(), self.clock)  # type: ignore[arg-type]
+        self.clock, self.cluster, self.order_logs = Clock(), cluster, OrderLogs()
+        super().__init__(
+            cluster,  # type: ignore[arg-type]
+            "shop",
+            "demo",
+            Images(),
+            self.clock,
+            tokens=Tokens(cluster, "system"),
+            order_logs=self.order_logs,
+        )
 
     def until_quiet(self) -> None:
         """Step until nothing is written any more."""
         for _ in range(20):
             self.cluster.writes.clear()
-            self.clock.now += 3
+            self.clock.now += 3.1
             self.step()
             if not self.cluster.writes:
                 return

@@ -1,6 +1,5 @@
 """Whole steps on the second day: roll-outs, bad models, other versions, failures, a pause."""
 
-import asyncio
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +8,11 @@ import pytest
 
 from espha.protocol.states import EngineState, KillReason
 from espha.protocol.status import ReplicaStatus
-from espha_operator import handlers
 from espha_operator.reconcile import observe
+from espha_operator.reconcile.fleet import Keeper
 from espha_operator.reconcile.reconciler import Reconciler
 from support.status import engine_status
-from unit.operator.memory import MemoryCluster, Play, status
+from unit.operator.memory import TOKEN, MemoryCluster, Play, status
 
 GOOD = {"model": {"inline": "<project/>"}}
 BAD = {"model": {"inline": "<bad/>"}}
@@ -208,7 +207,7 @@ def test_fields_that_a_newer_version_has_are_named_and_ignored(
 
 
 def handled(steps: Reconciler) -> bool:
-    return asyncio.run(handlers._step(steps, "shop/demo"))
+    return Keeper(("shop", "demo", "uid-1"), steps, lambda _: True).turn()
 
 
 def test_a_step_that_fails_unexpectedly_says_so_and_is_tried_again(
@@ -249,7 +248,7 @@ def test_a_pause_leaves_everything_as_it_is(cluster: MemoryCluster, steps: Play)
     fixed = cluster.objects["StatefulSet", "demo-kafka"]["spec"]
     fixed["replicas"] = 4
     del cluster.objects["Service", "demo-kafka"]
-    del cluster.objects["Secret", "demo-token"]
+    del cluster.objects["Secret", TOKEN]
     seen = copy.deepcopy(cluster.objects)
     for _ in range(30):
         steps.clock.now += 5

@@ -1,5 +1,6 @@
-"""How the operator asks a supervisor for its status."""
+"""How the operator asks pods: whatever they say, and however slowly, it goes on."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -67,3 +68,64 @@ def test_what_is_not_the_pods_status_counts_as_none(
 def test_who_does_not_answer_has_no_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observe, "HTTP_PORT", 1)
     assert observe.ask_engine(POD) is None
+
+
+@pytest.fixture
+def drip(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """A pod that says something, then the next thing again and again, a piece at a time."""
+    said: list[bytes] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def serve() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = listening.accept()
+                connection.sendall(said[0])
+                while not ended.wait(0.02):
+                    connection.sendall(said[1])
+            except OSError:
+                continue
+
+    port = listening.getsockname()[1]
+    monkeypatch.setattr(observe, "HTTP_PORT", port)
+    monkeypatch.setattr(observe, "ZOOKEEPER_PORT", port)
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield said
+    ended.set()
+    listening.close()
+    thread.join(5)
+
+
+DRIPS = {
+    "status line": [b"HTTP/1.1 200 OK", b" "],
+    "headers": [b"HTTP/1.1 200 OK\r\n", b"a: b\r\n"],
+    "body": [b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n", b" "],
+    "chunks": [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n{\r\n"],
+    "flood": [b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n", b" " * (1 << 20)],
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("said", DRIPS.values(), ids=DRIPS.keys())
+def test_an_answer_that_never_ends_is_given_up(drip: list[bytes], said: list[bytes]) -> None:
+    drip += said
+    assert observe.ask_engine(POD) is None
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("said", [[b"", b"x"], [b"Mode: ", b"x" * 4096]], ids=["drips", "floods"])
+def test_a_zookeeper_server_whose_answer_never_ends_serves_not(
+    drip: list[bytes], said: list[bytes]
+) -> None:
+    drip += said
+    assert not observe.ask_zookeeper(POD)
+
+
+def test_a_long_sentence_is_cut(supervisor: type[_Supervisor]) -> None:
+    """It would become part of the resource's status, again and again."""
+    supervisor.answer = engine_status("e", message="m" * 9999).model_dump_json().encode()
+    answer = observe.ask_engine(POD)
+    assert answer is not None
+    assert len(answer.message) == observe.SENTENCE

@@ -32,7 +32,8 @@ class World:
         self.done: list[str] = []
         self.refusal: ApiException | None = None
         self.kafka, self.looks = WELL, 0
-        self.now, self.roller = 100.0, Roller(cast("Cluster", self), lambda: self.now)
+        self.now = 100.0
+        self.roller = Roller(cast("Cluster", self), lambda _: "proof", lambda: self.now)
 
     def evict(self, namespace: str, pod: str, uid: str) -> None:
         """Take an eviction: the pod is back, up to date and ready at once."""
@@ -105,7 +106,6 @@ class World:
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
     monkeypatch.setattr(switchover, "ask", made.ask)
-    monkeypatch.setattr(switchover, "token", lambda *_: "proof")
     monkeypatch.setattr(brokers, "look", made.look)
     return made
 

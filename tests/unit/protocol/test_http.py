@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from espha.protocol import http
 from espha.protocol.http import NoAnswerError, ask, ask_status, ask_switchover
 from espha.protocol.states import SwitchoverReason
 from espha.protocol.status import ReplicaStatus
@@ -72,27 +71,30 @@ def test_a_silent_one_is_given_up(start: Start) -> None:
     hold.set()
 
 
-def test_an_answer_that_trickles_is_given_up(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [(HEAD + b"\r\n", b"."), (HEAD, b"a: b\r\n"), (HEAD.rstrip(), b" ")],
+    ids=["body", "headers", "status line"],
+)
+def test_an_answer_that_trickles_is_given_up(start: Start, first: bytes, then: bytes) -> None:
     """Each byte comes in time, the whole would not."""
 
     def trickle(connection: socket.socket) -> None:
-        connection.sendall(HEAD + b"\r\n")
+        connection.sendall(first)
         for _ in range(100):
-            connection.sendall(b".")
+            connection.sendall(then)
             threading.Event().wait(0.05)
 
     with pytest.raises(NoAnswerError, match="takes longer than"):
         ask(start(trickle), "/status", timeout_s=0.3)
 
 
-def test_an_answer_without_end_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_LARGEST_ANSWER", 1000)
-
+def test_an_answer_without_end_is_given_up(start: Start) -> None:
     def flood(connection: socket.socket) -> None:
         connection.sendall(HEAD + b"\r\n" + b"." * 100_000)
 
     with pytest.raises(NoAnswerError, match="more than 1000 bytes"):
-        ask(start(flood), "/status")
+        ask(start(flood), "/status", largest=1000)
 
 
 def test_an_answer_that_breaks_off_is_none(start: Start) -> None:

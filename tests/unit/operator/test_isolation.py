@@ -1,0 +1,162 @@
+"""What others own, refuse or poison: it is left alone, waited for, and harms nobody else."""
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from espha_operator.reconcile import observe
+from support.status import engine_status
+from unit.operator import samples
+from unit.operator.memory import MemoryCluster, Object, Play, refusal, status
+
+
+def test_what_others_change_comes_back(cluster: MemoryCluster, steps: Play) -> None:
+    steps.until_quiet()
+    changed = cluster.objects["Service", "demo-kafka"]["metadata"]
+    changed["labels"] = {**changed["labels"], "app.kubernetes.io/component": "other"}
+    cluster.writes.clear()
+    steps.clock.now += 20
+    steps.step()
+    assert cluster.writes == ["Service demo-kafka"]
+    assert changed != cluster.objects["Service", "demo-kafka"]["metadata"]
+
+
+def test_a_deployment_in_which_nothing_happens_costs_less_than_a_request_in_ten_seconds(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    """What is watched costs nothing; all else is asked or written anew every few minutes."""
+    steps.until_quiet()
+    cluster.writes.clear()
+    cluster.asked.clear()
+    seconds = 3600
+    for _ in range(seconds // 5):
+        steps.clock.now += 5
+        steps.step()
+    assert len([*cluster.writes, *cluster.asked]) / seconds < 0.1
+
+
+FOREIGN: Object = {
+    "metadata": {"name": "", "uid": "theirs", "labels": {"app": "mine"}},
+    "data": {"a": "b"},
+}
+
+
+@pytest.mark.parametrize("owner", [None, {"uid": "other", "kind": "EspHaDeployment", "name": "x"}])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("ConfigMap", "demo-model"),
+        ("Service", "demo-kafka"),
+        ("StatefulSet", "demo-input-memory"),
+    ],
+)
+def test_what_the_operator_has_not_made_is_neither_changed_nor_deleted(
+    cluster: MemoryCluster, steps: Play, kind: str, name: str, owner: Object | None
+) -> None:
+    there = copy.deepcopy({**FOREIGN, "kind": kind})
+    there["metadata"] |= {"name": name, "ownerReferences": [owner] if owner else []}
+    cluster.objects[kind, name] = copy.deepcopy(there)
+    steps.until_quiet()
+    cluster.objects["EspHaDeployment", "demo"]["spec"]["adapters"]["inputs"] = []
+    steps.until_quiet()
+    assert cluster.objects[kind, name] == there
+    cluster.objects["EspHaDeployment", "demo"]["spec"] = {
+        "model": {"inline": "<project/>"},
+        **copy.deepcopy(samples.FULL),
+    }
+    steps.until_quiet()
+    ready = status(cluster)["conditions"][-1]
+    assert ready["reason"] == "ApplyFailed"
+    assert f"{kind} {name} exists and is not this deployment's" in ready["message"]
+
+
+def test_one_refused_object_holds_up_no_other_and_is_tried_seldom(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    cluster.refuses["demo-kafka"] = refusal(403, "exceeded quota")
+    steps.until_quiet()
+    assert ("StatefulSet", "demo-zookeeper") in cluster.objects
+    assert ("ConfigMap", "demo-model") in cluster.objects
+    cluster.writes.clear()
+    for _ in range(600):
+        steps.clock.now += 1
+        steps.step()
+    kinds = ("ConfigMap", "Service", "PodDisruptionBudget", "StatefulSet")
+    for kind in kinds:
+        assert 1 <= cluster.writes.count(f"{kind} demo-kafka") <= 600 / 30
+    assert "exceeded quota" in status(cluster)["conditions"][-1]["message"]
+    cluster.refuses.clear()
+    steps.clock.now += 200
+    steps.until_quiet()
+    assert status(cluster)["phase"] == "Ready"
+
+
+def test_what_is_refused_does_not_keep_what_is_not_wanted(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    """But a ConfigMap stays: the refused set's pods may still mount it."""
+    steps.until_quiet()
+    cluster.refuses["demo-engine"] = refusal(403, "exceeded quota")
+    spec = cluster.objects["EspHaDeployment", "demo"]["spec"]
+    spec["adapters"]["outputs"], spec["engines"] = [], {"replicas": 5}
+    steps.until_quiet()
+    assert ("StatefulSet", "demo-output-result") not in cluster.objects
+    assert ("ConfigMap", "demo-output-result") in cluster.objects
+
+
+def test_a_pod_that_only_looks_like_an_engine_is_not_asked(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps.until_quiet()
+    spy = copy.deepcopy(cluster.objects["Pod", "demo-engine-0"])
+    spy["metadata"] |= {"name": "spy", "ownerReferences": [{"uid": "mine"}]}
+    cluster.objects["Pod", "spy"] = spy
+    waits = copy.deepcopy(cluster.objects["Pod", "demo-engine-0"])
+    waits["metadata"]["name"], waits["status"]["phase"] = "demo-engine-9", "Pending"
+    cluster.objects["Pod", "demo-engine-9"] = waits
+    asked: list[str] = []
+    answer = observe.ask_engine
+
+    def ask(pod: observe.Pod) -> Any:
+        asked.append(pod.name)
+        return answer(pod)
+
+    monkeypatch.setattr(observe, "ask_engine", ask)
+    steps.step()
+    assert sorted(asked) == ["demo-engine-0", "demo-engine-1", "demo-engine-2"]
+    assert "espha.dev/role" in spy["metadata"]["labels"]
+
+
+def test_a_pod_that_always_finds_new_words_causes_few_writes(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps.until_quiet()
+    cluster.writes.clear()
+    for number in range(600):
+        words = {"in_sync": False, "message": f"word {number}"}
+        monkeypatch.setattr(
+            observe, "ask_engine", lambda pod, words=words: engine_status(pod.name, **words)
+        )
+        steps.clock.now += 1
+        steps.step()
+    assert 10 <= cluster.writes.count("status") <= 90
+
+
+def test_two_deployments_do_not_share_an_order_log(cluster: MemoryCluster, steps: Play) -> None:
+    """The one whose resource was made first goes on."""
+    servers = {"external": {"bootstrapServers": ["a:9092", "B:9092"]}}
+    resource = cluster.objects["EspHaDeployment", "demo"]
+    resource["spec"]["kafka"] = servers
+    resource["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    first = replace(samples.deployment(kafka=servers), uid="uid-0", name="first")
+    steps.order_logs.first(first, "2026-01-01T00:00:00Z", samples.MODEL.prefix)
+    steps.until_quiet()
+    reason, message = (status(cluster)["conditions"][0][key] for key in ("reason", "message"))
+    assert reason == "Conflict"
+    assert "shop/first" in message
+    assert not [name for kind, name in cluster.objects if kind == "StatefulSet"]
+    steps.order_logs.drop("uid-0")
+    steps.until_quiet()
+    assert status(cluster)["conditions"][0]["reason"] == "Valid"
