@@ -2,21 +2,21 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
 from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
     Consumer,
-    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
+from confluent_kafka.admin import AdminClient, TopicDescription
 
 from espha.backoff import Backoff
 
@@ -42,12 +42,12 @@ CLIENT_TUNING = {
     "log_level": 4,  # warnings
 }
 
-_REQUEST_TIMEOUT_S = 2.0
+_REQUEST_S, _REQUEST_AT_MOST_S = 0.3, 2.0
 _ANSWER_TIMEOUT_S = 30.0
 _ASK_AGAIN_S = 0.02
 _ASK_AGAIN_AT_MOST_S = 0.2
 _STEP_BACK = 64
-_LEVELS = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+_COMMITTED, _ALL = "read_committed", "read_uncommitted"
 _LOG = structlog.get_logger()
 _Answer = TypeVar("_Answer")
 STANDSTILL_S = 30.0
@@ -162,15 +162,19 @@ class Ends(NamedTuple):
 
 
 class Offsets:
-    """Asks brokers for a topic's first offset, last stable offset and id, on a kept connection."""
+    """Asks brokers for a topic's first offset, last stable offset and id, on kept connections.
+
+    Offsets are a consumer's to ask for. `AdminClient.list_offsets` asks a broker that is gone
+    again and again without a pause, which takes two processors for as long as the question lasts.
+    """
 
     def __init__(self, bootstrap: str) -> None:
         self._settings = {**CLIENT_TUNING, "bootstrap.servers": bootstrap}
-        self._admin = AdminClient(self._settings)
+        self._consumers: dict[str, Consumer] = {}
 
     def first(self, topic: str) -> int:
         """Return the offset of the oldest record that the topic still holds."""
-        return self._ask(topic, lambda: self._offset(topic, OffsetSpec.earliest()))
+        return self._ask(topic, lambda wait_s: self._offset(topic, OFFSET_BEGINNING, wait_s))
 
     def end(self, topic: str, limit_s: float = _ANSWER_TIMEOUT_S) -> int:
         """Return the last stable offset: every record below it is committed or aborted.
@@ -178,92 +182,75 @@ class Offsets:
         Raises:
             LogError: the brokers have not answered for `limit_s`.
         """
-        committed, request_s = IsolationLevel.READ_COMMITTED, min(limit_s, _REQUEST_TIMEOUT_S)
-        return self._ask(
-            topic, lambda: self._offset(topic, OffsetSpec.latest(), committed, request_s), limit_s
-        )
+        return self._ask(topic, lambda wait_s: self._offset(topic, OFFSET_END, wait_s), limit_s)
 
     def written(self, topic: str) -> int:
         """Return the offset behind the newest record, committed or not."""
-        uncommitted = IsolationLevel.READ_UNCOMMITTED
-        return self._ask(topic, lambda: self._offset(topic, OffsetSpec.latest(), uncommitted))
+        return self._ask(topic, lambda wait_s: self._offset(topic, OFFSET_END, wait_s, _ALL))
 
     def ends(self, topic: str) -> Ends:
         """Return the last stable offset, and the one behind the last record."""
-        return self._ask(topic, lambda: self._ends(topic))
+        return self._ask(
+            topic,
+            lambda wait_s: Ends(
+                self._offset(topic, OFFSET_END, wait_s),
+                self._offset(topic, OFFSET_END, wait_s, _ALL),
+            ),
+        )
 
     def topic_id(self, topic: str) -> str:
         """Return Kafka's id of the topic, which differs when it was deleted and made anew."""
-        return self._ask(topic, lambda: self._id(topic))
+        return self._ask(topic, lambda _: str(self._description(topic).topic_id))
 
     def partitions(self, topic: str) -> int:
         """Return how many partitions the topic has."""
-        return self._ask(topic, lambda: len(self._description(topic).partitions))
+        return self._ask(topic, lambda _: len(self._description(topic).partitions))
 
     def _ask(
-        self, topic: str, ask: Callable[[], _Answer], limit_s: float = _ANSWER_TIMEOUT_S
+        self, topic: str, ask: Callable[[float], _Answer], limit_s: float = _ANSWER_TIMEOUT_S
     ) -> _Answer:
         # A broker's death shows here in a dozen ways, and all of them pass, but not for a client
-        # that holds an old leader epoch: each attempt has a new one. It costs threads and
-        # connections, so attempts become rarer while Kafka is away.
+        # that holds an old leader epoch, or waits for a leader that is dead: each attempt has a new
+        # one. It costs threads and connections, so attempts become longer and rarer while Kafka is
+        # away.
         deadline = time.monotonic() + limit_s
         pause = Backoff(_ASK_AGAIN_S, _ASK_AGAIN_AT_MOST_S)
+        wait = Backoff(_REQUEST_S, _REQUEST_AT_MOST_S)
         while True:
             try:
-                return ask()
+                return ask(min(wait.next(), limit_s))
             except KafkaException as error:
                 if time.monotonic() > deadline:
                     raise LogError(f"topic {topic}: {error.args[0].str()}") from None
                 time.sleep(pause.next())
-                self._admin = AdminClient(self._settings)
+                self._consumers.clear()
 
-    def _offset(
-        self,
-        topic: str,
-        spec: OffsetSpec,
-        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
-        request_s: float = _REQUEST_TIMEOUT_S,
-    ) -> int:
-        return _known(self._asked(topic, spec, isolation, request_s))
-
-    def _ends(self, topic: str) -> Ends:
-        latest = OffsetSpec.latest()
-        asked = [self._asked(topic, latest, level) for level in _LEVELS]
-        return Ends(*(_known(future) for future in asked))
-
-    def _asked(
-        self,
-        topic: str,
-        spec: OffsetSpec,
-        level: IsolationLevel,
-        request_s: float = _REQUEST_TIMEOUT_S,
-    ) -> Future[Any]:
-        partition = TopicPartition(topic, PARTITION)
-        futures: dict[TopicPartition, Future[Any]] = self._admin.list_offsets(
-            {partition: spec}, isolation_level=level, request_timeout=request_s
-        )
-        return futures[partition]
-
-    def _id(self, topic: str) -> str:
-        return str(self._description(topic).topic_id)
+    def _offset(self, topic: str, which: int, wait_s: float, level: str = _COMMITTED) -> int:
+        if level not in self._consumers:
+            self._consumers[level] = Consumer(
+                {
+                    **self._settings,
+                    "group.id": "espha-offsets",  # required by the client, and never joined
+                    "isolation.level": level,
+                }
+            )
+        asked = TopicPartition(topic, PARTITION, which)
+        (answer,) = self._consumers[level].offsets_for_times([asked], wait_s)
+        if answer.error is not None:
+            raise KafkaException(answer.error)
+        if answer.offset < 0:  # a broker that has just begun to lead does not know it yet
+            raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
+        return int(answer.offset)
 
     def _description(self, topic: str) -> TopicDescription:
-        futures = self._admin.describe_topics(
-            TopicCollection([topic]), request_timeout=_REQUEST_TIMEOUT_S
+        # Rare enough for a client of its own, which may not hold an old leader epoch either.
+        # It has to live until it has answered.
+        admin = AdminClient(self._settings)
+        futures = admin.describe_topics(
+            TopicCollection([topic]), request_timeout=_REQUEST_AT_MOST_S
         )
-        return futures[topic].result()
-
-
-def _known(future: Future[Any]) -> int:
-    """Return the offset that a broker has told.
-
-    Raises:
-        KafkaException: it does not know yet, having just begun to lead the partition.
-    """
-    offset = int(future.result().offset)
-    if offset < 0:
-        raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
-    return offset
+        description: TopicDescription = futures[topic].result()
+        return description
 
 
 @contextmanager

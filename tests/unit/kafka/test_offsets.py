@@ -1,10 +1,7 @@
 """A broker that has just begun to lead a partition does not know yet where it ends."""
 
-from concurrent.futures import Future
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
+from confluent_kafka import TopicPartition
 
 from espha.kafka import reader
 from espha.kafka.reader import Ends, LogError, Offsets
@@ -12,23 +9,23 @@ from espha.kafka.reader import Ends, LogError, Offsets
 UNKNOWN = -1001
 
 
-class Admin:
+class Brokers:
     """Answers with these offsets, one after the other; the last one for ever."""
 
     def __init__(self, *offsets: int) -> None:
         self.offsets = list(offsets)
 
-    def list_offsets(self, wanted: dict[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
+    def offsets_for_times(
+        self, asked: list[TopicPartition], timeout: float
+    ) -> list[TopicPartition]:
         """Answer at once."""
         offset = self.offsets.pop(0) if len(self.offsets) > 1 else self.offsets[0]
-        future: Future[Any] = Future()
-        future.set_result(SimpleNamespace(offset=offset))
-        return dict.fromkeys(wanted, future)
+        return [TopicPartition(asked[0].topic, asked[0].partition, offset)]
 
 
 def offsets(monkeypatch: pytest.MonkeyPatch, *answers: int) -> Offsets:
-    admin = Admin(*answers)
-    monkeypatch.setattr(reader, "AdminClient", lambda settings: admin)
+    brokers = Brokers(*answers)
+    monkeypatch.setattr(reader, "Consumer", lambda settings: brokers)
     monkeypatch.setattr(reader, "_ASK_AGAIN_S", 0.0)
     monkeypatch.setattr(reader, "_ASK_AGAIN_AT_MOST_S", 0.001)
     return Offsets("b")
