@@ -21,6 +21,7 @@ from espha_operator.reconcile.lease import Leaseholder
 from espha_operator.reconcile.order_logs import OrderLogs
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.reconcile.tokens import Tokens
+from espha_operator.reconcile.upgrades import Upgrader
 from espha_operator.reconcile.watch import await_listed
 
 # Seconds between two words about something that goes on.
@@ -44,7 +45,7 @@ async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) ->
     # The one of older versions, to be taken off.
     settings.persistence.finalizer = f"{GROUP}/operator"
     await asyncio.to_thread(_prepare, memo)
-    memo.webhook = webhook.start(memo.images)
+    memo.webhook = await webhook.start(memo.images)
 
 
 @kopf.on.cleanup()
@@ -112,10 +113,18 @@ def _prepare(memo: kopf.Memo) -> None:
     memo.order_logs = OrderLogs()
     tokens = Tokens(cluster, scope.namespace)
     images = memo.images = Images()
+    upgrader = Upgrader(images)
 
     def reconciler(namespace: str, name: str) -> Reconciler:
         return Reconciler(
-            cluster, namespace, name, images, tokens=tokens, order_logs=memo.order_logs
+            cluster,
+            namespace,
+            name,
+            images,
+            tokens=tokens,
+            order_logs=memo.order_logs,
+            upgrader=upgrader,
+            webhook=lambda: memo.webhook and memo.webhook.trouble,
         )
 
     memo.fleet = Fleet(reconciler, memo.leases.holds)

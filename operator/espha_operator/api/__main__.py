@@ -1,24 +1,15 @@
 """`python -m espha_operator.api`: write everything that is made of the models again."""
 
-import base64
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from espha_operator.api import chart
 from espha_operator.api.crd import crd
-from espha_operator.api.names import KIND, RELEASE
 from espha_operator.api.reference import reference
-from espha_operator.api.values import Values
 
-# Three engines, of which one is active.
-_ICON = (
-    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><g fill="#3f51b5">'
-    b'<circle cx="32" cy="14" r="10"/><g opacity=".45"><circle cx="14" cy="46" r="10"/>'
-    b'<circle cx="50" cy="46" r="10"/></g></g></svg>'
-)
 _NOTICE = "# Made of operator/espha_operator/api by `python -m espha_operator.api`; do not edit.\n"
 
 
@@ -29,9 +20,10 @@ def generated() -> dict[str, str]:
     return {
         "crds/esphadeployments.yaml": _NOTICE + _yaml(crd()),
         "charts/espha/files/esphadeployments.yaml": _NOTICE + _yaml(kept),
-        "charts/espha/Chart.yaml": _NOTICE + _yaml(_chart()),
-        "charts/espha/values.schema.json": _values_schema(),
+        "charts/espha/Chart.yaml": _NOTICE + _yaml(chart.chart()),
+        "charts/espha/values.schema.json": chart.schema(),
         "charts/espha/values.yaml": _values(),
+        "charts/espha/README.md": chart.readme(),
         "docs/reference/resource.md": reference(),
     }
 
@@ -47,37 +39,11 @@ def _yaml(value: object) -> str:
     return yaml.dump(value, Dumper=_Plain, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _chart() -> dict[str, Any]:
-    return {
-        "apiVersion": "v2",
-        "name": "espha",
-        "description": f"Operator for highly available event-stream processing ({KIND})",
-        "type": "application",
-        "version": RELEASE,
-        "appVersion": RELEASE,
-        # Since then the API server knows CEL rules for good; tested with 1.34.
-        "kubeVersion": ">=1.29.0-0",
-        "keywords": ["event stream processing", "high availability", "kafka", "operator"],
-        "icon": f"data:image/svg+xml;base64,{base64.b64encode(_ICON).decode()}",
-    }
-
-
-def _values_schema() -> str:
-    schema = Values.model_json_schema(by_alias=True)
-    return (
-        json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2)
-        + "\n"
-    )
-
-
 def _values() -> str:
-    values = Values().model_dump(by_alias=True, exclude={"global_", "enabled"})
-    lines = [_NOTICE]
-    for name, field in Values.model_fields.items():
-        alias = field.alias or name
-        if alias in values:
-            lines += [f"\n# {field.description}\n", _yaml({alias: values[alias]})]
-    return "".join(lines)
+    parts = (
+        f"\n# {text}\n{_yaml({name: value})}" for name, (text, value) in chart.values().items()
+    )
+    return _NOTICE + "".join(parts)
 
 
 def main(root: Path) -> None:

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field
 
 from espha_operator.api.adapters import Adapters
 from espha_operator.api.base import OPERATOR_DEFAULT, Image, ObjectName, Part, rules, text
+from espha_operator.api.images import ImagePolicy
 from espha_operator.api.jvm import heap_field, heap_rule
 from espha_operator.api.pods import PodTemplate, PullPolicy, PullSecrets, pod_field
 from espha_operator.api.quantities import (
@@ -156,6 +157,12 @@ class Spec(Part):
         None,
         description="Secrets that open the images' registry for all pods; the operator's setting "
         "when absent.",
+    )
+    image_policy: ImagePolicy | None = Field(
+        None,
+        description="What happens to the pods when the operator is upgraded. OnOperatorUpgrade: "
+        "they take its images, one deployment after the other. Manual: they stay as they are, "
+        "until this is changed. The operator's setting when absent.",
     )
     pvc_policy: PvcPolicy = Field(
         "Delete",

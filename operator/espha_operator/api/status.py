@@ -33,6 +33,18 @@ class Condition(Part):
     observed_generation: int = Field(description="Generation of the spec that this is about.")
 
 
+class UsedImages(Part):
+    """What the pods of a deployment are made of."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    engine: str = Field(description="Image of engines and adapters whose spec names none.")
+    kafka: str = Field(description="Image of brokers whose spec names none.")
+    zookeeper: str = Field(description="Image of ZooKeeper servers whose spec names none.")
+    build: str = Field("", description="Fingerprint of the operator's templates.")
+    inputs: str = Field("", description="Fingerprint of what was asked for then.")
+
+
 class Status(Part):
     """What the operator sees."""
 
@@ -58,6 +70,9 @@ class Status(Part):
         None, description="Label selector of the engine pods, for the scale subresource."
     )
     prefix: str | None = Field(None, description="First part of all topic names.")
+    images: UsedImages | None = Field(
+        None, description="What the pods are made of; another operator may offer other images."
+    )
     conditions: list[Condition] = Field(
         default_factory=list,
         description="What holds and what not.",

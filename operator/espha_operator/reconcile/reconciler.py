@@ -11,7 +11,7 @@ from espha_operator.api import KIND, Status
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.api.names import PAUSED
-from espha_operator.reconcile import models, plan, switchover
+from espha_operator.reconcile import models, plan, switchover, upgrades
 from espha_operator.reconcile.applier import REFUSED, Applier
 from espha_operator.reconcile.claims import Claims
 from espha_operator.reconcile.cluster import Cluster, reason
@@ -24,6 +24,7 @@ from espha_operator.reconcile.roller import Roller
 from espha_operator.reconcile.tokens import AGAIN, Tokens
 from espha_operator.reconcile.topic_view import TopicView
 from espha_operator.reconcile.topics import TopicKeeper
+from espha_operator.reconcile.upgrades import Upgrader
 from espha_operator.resources.meta import Object, token_name
 from espha_operator.status import build, checks
 from espha_operator.status.facts import Facts, Verdict
@@ -50,11 +51,14 @@ class Reconciler:
         *,
         tokens: Tokens,
         order_logs: OrderLogs,
+        upgrader: Upgrader,
+        webhook: Callable[[], str | None] = lambda: None,
     ) -> None:
         """Remember only to spare work: what was applied, the model read last, Kafka's answer."""
         self._cluster, self._namespace, self._name = cluster, namespace, name
         self._images, self._clock = images, clock
         self._tokens, self._order_logs = tokens, order_logs
+        self._upgrader, self._webhook = upgrader, webhook
         self._applier = Applier(cluster, clock)
         self._reporter = Reporter(cluster, namespace, name, clock)
         self._roller = Roller(cluster, tokens.of, clock)
@@ -92,7 +96,8 @@ class Reconciler:
         created = resource["metadata"].get("creationTimestamp", "")
         facts = self._facts(parsed, seen, before, created, paused=is_paused(resource))
         self._label(facts, seen)
-        facts = self._apply(facts)
+        facts = self._apply(self._upgrader.upgraded(facts, before.images))
+        self._upgrader.tell(facts)
         addresses = {pod.name: pod.address for pod in seen.pods}
         if not facts.paused:
             facts = facts.replace(rolling=self._roller.step(resource, facts, seen))
@@ -116,13 +121,17 @@ class Reconciler:
         wanted = plan.plan(facts)
         if wanted is None:
             return facts
-        facts = facts.replace(promised=plan.promised(wanted))
+        holding = upgrades.hold(wanted, facts)
+        facts = facts.replace(promised=plan.promised(holding.wanted))
         if facts.paused:
             return facts
         deployment = facts.deployment
+        for name, count in holding.scale.items():
+            change = {"spec": {"replicas": count}}
+            self._cluster.patch("StatefulSet", deployment.namespace, name, change)
         refused = (
             self._keep_token(deployment),
-            self._applier.apply(deployment, wanted, plan.kept(facts)),
+            self._applier.apply(deployment, holding.wanted, plan.kept(facts) | holding.kept),
         )
         return facts.replace(error=" ".join(filter(None, refused)))
 
@@ -155,6 +164,7 @@ class Reconciler:
             images={pod.name: pod.image for pod in seen.pods},
             paused=paused,
             progressing=was is not None and was.status == "True",
+            webhook=self._webhook(),
         )
         facts = facts.replace(shared_claims=self._claims.shared(deployment))
         return self._with_topics(facts)

@@ -31,6 +31,7 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         engine_replicas=facts.set("engine").exist,
         selector=selector(facts.deployment.name, "engine"),
         prefix=facts.planned.prefix if facts.planned else before.prefix,
+        images=facts.upgrade.used if facts.upgrade else before.images,
         conditions=conditions(before.conditions, verdicts, generation, now),
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.status import UsedImages
 from espha_operator.status.reasons import Reason
 
 
@@ -85,6 +86,23 @@ class TopicFacts:
 
 
 @dataclass(frozen=True)
+class Upgrade:
+    """What a deployment is made of, and why not of what this operator offers.
+
+    Attributes:
+        used: its images, and fingerprints.
+        held: whether the objects that make pods stay as they are.
+        offered: what this operator offers instead; None: nothing else.
+        waits: why it is not used.
+    """
+
+    used: UsedImages
+    held: bool = False
+    offered: UsedImages | None = None
+    waits: Reason | None = None
+
+
+@dataclass(frozen=True)
 class Facts:
     """Everything that a plan and a status are made of.
 
@@ -103,6 +121,9 @@ class Facts:
         images: image of each pod, by the pod's name.
         paused: whether the operator may change nothing.
         progressing: whether the deployment was on its way to what is wanted, a step ago.
+        upgrade: what it is made of; None: nothing yet.
+        webhook: why models are not checked when they are applied; empty: they are; None: nobody
+            wants them to be.
     """
 
     deployment: Deployment
@@ -119,6 +140,8 @@ class Facts:
     images: Mapping[str, str] = field(default_factory=dict)
     paused: bool = False
     progressing: bool = False
+    upgrade: Upgrade | None = None
+    webhook: str | None = None
 
     @property
     def planned(self) -> ModelFacts | None:

@@ -96,6 +96,13 @@ class Reason(Explained):
     COMPLETE = "Complete", "All that is wanted now has come up since it was asked for."
 
     MOVING = "Moving", "Nothing waits for anybody."
+
+    CURRENT = "Current", "Pods are made of what this operator offers.", True
+    KEPT_BY_POLICY = "KeptByPolicy", "The image policy keeps what an older operator has made."
+    WAITS_FOR_TURN = "WaitsForTurn", "Another deployment rolls out, or has just done so."
+    WEBHOOK_SERVES = "WebhookServes", "Models are checked when they are applied.", True
+    WEBHOOK_FAILS = "WebhookFails", "Models are not checked when they are applied."
+
     APPLY_FAILED = "ApplyFailed", "The API server refuses an object.", False, True
     RECONCILE_FAILED = "ReconcileFailed", "The operator itself fails on it.", False, True
 

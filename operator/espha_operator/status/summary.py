@@ -7,7 +7,7 @@ they are true for what is out of the ordinary.
 
 from collections.abc import Mapping
 
-from espha_operator.status import rollout
+from espha_operator.status import rollout, upgrade
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
 
@@ -33,6 +33,8 @@ def summarise(facts: Facts, parts: Mapping[str, Verdict]) -> dict[str, Verdict]:
         "Stalled": stalled,
         "Paused": _paused(facts),
         "SpecUnderstood": _understood(facts),
+        "UpToDate": upgrade.up_to_date(facts),
+        **upgrade.webhook_serving(facts),
         "Ready": ready,
     }
 

@@ -33,6 +33,7 @@ class Webhook:
 
     Attributes:
         trouble: why it does not serve, as part of a sentence; empty while it does.
+        known: set when `trouble` tells more than that it is starting.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Webhook:
     ) -> None:
         """Set it up; `run` starts it."""
         self.trouble = STARTING
+        self.known = asyncio.Event()
         self._registration, self._settings, self._clock = (
             Registration(cluster, settings),
             settings,
@@ -120,6 +122,7 @@ class Webhook:
             answer.raise_for_status()
 
     def _say(self, trouble: str) -> None:
+        self.known.set()
         if trouble == self.trouble:
             return
         self.trouble = trouble

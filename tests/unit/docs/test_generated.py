@@ -52,6 +52,6 @@ def test_the_page_of_conditions_has_every_condition_and_reason() -> None:
     usual = {Reason.COMPLETE, Reason.MOVING, Reason.NOT_PAUSED}
     unusual = {Reason.STARTING, Reason.ROLLING_OUT, Reason.PAUSED}
     reasons = {str(one) for one in Reason if (not one.holds and one not in usual) or one in unusual}
-    conditions = set(checks.judge(healthy()))
+    conditions = set(checks.judge(healthy(webhook="")))
     events = {"FailedOver", "TakenOver", "Diverged"}
     assert named == conditions | reasons | set(get_args(Phase)) | events

@@ -12,6 +12,7 @@ from espha_operator.api.images import Images
 from espha_operator.reconcile.order_logs import OrderLogs
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.reconcile.tokens import Tokens
+from espha_operator.reconcile.upgrades import Upgrader
 from espha_operator.resources import meta
 from espha_operator.status.facts import TopicFacts
 from unit.operator import samples
@@ -114,8 +115,12 @@ class MemoryCluster:
         return self.objects["EspHaDeployment", name]
 
     def patch(self, kind: str, namespace: str, name: str, change: Object) -> None:
-        """Merge labels and annotations."""
+        """Merge labels and annotations, and a number of replicas."""
         self.writes.append(f"patch {kind} {name}")
+        if "spec" in change:
+            self.objects[kind, name]["spec"] |= change["spec"]
+            self.roll(name)
+            return
         meta = self.objects[kind, name]["metadata"]
         for group in ("labels", "annotations"):
             for key, value in change["metadata"].get(group, {}).items():
@@ -170,16 +175,19 @@ class Clock:
 class Play(Reconciler):
     """A reconciler with its cluster and clock at hand."""
 
-    def __init__(self, cluster: MemoryCluster) -> None:
+    def __init__(
+        self, cluster: MemoryCluster, namespace: str = "shop", upgrader: Upgrader | None = None
+    ) -> None:
         self.clock, self.cluster, self.order_logs = Clock(), cluster, OrderLogs()
         super().__init__(
             cluster,  # type: ignore[arg-type]
-            "shop",
+            namespace,
             "demo",
             Images(),
             self.clock,
             tokens=Tokens(cluster, "system"),
             order_logs=self.order_logs,
+            upgrader=upgrader or Upgrader(Images()),
         )
 
     def until_quiet(self) -> None:
