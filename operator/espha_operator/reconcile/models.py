@@ -1,5 +1,6 @@
 """Reading specs and models that users write: facts, or a sentence on what is wrong."""
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -30,6 +31,24 @@ def parse(resource: dict[str, Any], images: Images) -> Deployment | Verdict:
     meta = resource["metadata"]
     return Deployment(
         meta["name"], meta["namespace"], meta["uid"], meta["generation"], spec, images, unknown
+    )
+
+
+def glimpse(resource: dict[str, Any], images: Images) -> Deployment:
+    """Return as much of a deployment as can be read, where `parse` says what is wrong with it.
+
+    It serves to look at what runs; nothing may be made of it.
+    """
+    given = resource.get("spec")
+    known = {"model": {"inline": "-"}}
+    for field, value in (given if isinstance(given, dict) else {}).items():
+        with contextlib.suppress(ValidationError):
+            Spec.model_validate({**known, field: value})
+            known[field] = value
+    meta = resource["metadata"]
+    spec = Spec.model_validate(known)
+    return Deployment(
+        meta["name"], meta["namespace"], meta["uid"], meta["generation"], spec, images
     )
 
 

@@ -88,9 +88,7 @@ class Reconciler:
         before = self._reporter.before(resource)
         parsed = models.parse(resource, self._images)
         if isinstance(parsed, Verdict):
-            generation = resource["metadata"]["generation"]
-            after = build.refused(before, parsed, generation, datetime.now(UTC))
-            self._reporter.report(resource, before, after)
+            self._look(resource, before, parsed)
             return
         seen = observe(self._cluster, parsed)
         created = resource["metadata"].get("creationTimestamp", "")
@@ -103,6 +101,18 @@ class Reconciler:
             facts = facts.replace(rolling=self._roller.step(resource, facts, seen))
         proof = partial(self._tokens.of, parsed)
         switchover.follow(self._cluster, resource, facts, addresses, proof)
+        self._report(resource, before, facts)
+
+    def _look(self, resource: Object, before: Status, wrong: Verdict) -> None:
+        """Change nothing where the spec cannot be read; but what runs is looked at, and told."""
+        deployment = models.glimpse(resource, self._images)
+        seen = observe(self._cluster, deployment)
+        facts = Facts(deployment, wrong, seen.sets, seen.serving, seen.engines)
+        facts = facts.replace(topics=self._topics.known(deployment), webhook=self._webhook())
+        self._label(facts, seen)
+        self._report(resource, before, facts)
+
+    def _report(self, resource: Object, before: Status, facts: Facts) -> None:
         after = build.build(facts, before, datetime.now(UTC))
         self._reporter.report(resource, before, after)
         self._reporter.recorder.engines(resource, before, facts)

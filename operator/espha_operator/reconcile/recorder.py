@@ -13,7 +13,7 @@ from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.resources.events import event
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Facts
-from espha_operator.status.happenings import Happening, by_engines, by_status
+from espha_operator.status.happenings import TAKE_OVERS, Happening, by_engines, by_status
 
 # Events of one reason: so many at once, and then one in so many seconds.
 BURST, EVERY = 5, 60.0
@@ -33,6 +33,7 @@ class Recorder:
         self._seen: dict[str, ReplicaStatus] = {}
         self._limits: dict[str, _Limit] = {}
         self._clock = clock
+        self._epoch = 0
 
     def status(self, resource: Object, before: Status, after: Status) -> None:
         """Tell what the new status says that the one before did not."""
@@ -40,7 +41,12 @@ class Recorder:
 
     def engines(self, resource: Object, before: Status, facts: Facts) -> None:
         """Tell what has happened to the engines since the last step."""
-        self._post(resource, by_engines(before, facts, self._seen))
+        news = list(by_engines(before, facts, self._seen))
+        # A status that is written later must not let a take-over be told twice.
+        active = facts.active
+        told = active is not None and active.epoch <= self._epoch
+        self._post(resource, [one for one in news if not (told and one.reason in TAKE_OVERS)])
+        self._epoch = max(self._epoch, active.epoch if active else 0)
         self._seen |= {one.name: one for one in facts.engines}
 
     def _post(self, resource: Object, happenings: Iterable[Happening]) -> None:

@@ -46,16 +46,11 @@ def conditions(
     ]
 
 
-def refused(before: Status, verdict: Verdict, generation: int, now: datetime) -> Status:
-    """Return the status of a spec that cannot even be read; the rest stays as it was."""
-    verdicts = {"ModelValid": verdict, **_stuck(verdict)}
-    return _with(before, verdicts, generation, now).model_copy(update={"phase": "Invalid"})
-
-
 def failed(before: Status, error: Exception, generation: int, now: datetime) -> Status:
     """Return the status after a step in which the operator itself failed; the rest stays."""
     text = f"{type(error).__name__}: {error}".split("\n", 1)[0][:_LONGEST]
-    return _with(before, _stuck(Verdict(Reason.RECONCILE_FAILED, text)), generation, now)
+    after = _with(before, _stuck(Verdict(Reason.RECONCILE_FAILED, text)), generation, now)
+    return after.model_copy(update={"phase": "Degraded"}) if before.active else after
 
 
 def _stuck(verdict: Verdict) -> dict[str, Verdict]:

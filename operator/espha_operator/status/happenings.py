@@ -22,6 +22,10 @@ TOLD = {
 _LATER = frozenset({"TopicsReady", "SnapshotsInReach", "Available"})
 
 
+# A take-over that was asked for, and another one.
+TAKE_OVERS = ("TakenOver", "FailedOver")
+
+
 class Happening(NamedTuple):
     """Something that people should know of.
 
@@ -107,7 +111,7 @@ def _take_over(
         "" if gap is None else f"{gap} ms between the last commit before and the first one after",
     ]
     message = "; ".join(filter(None, parts)) + "."
-    return Happening("TakenOver" if planned else "FailedOver", message, planned)
+    return Happening(TAKE_OVERS[not planned], message, planned)
 
 
 def _why(old: str, facts: Facts, seen: Mapping[str, ReplicaStatus]) -> str:

@@ -11,7 +11,9 @@ from espha.protocol.status import ReplicaStatus
 from espha_operator.reconcile import observe
 from espha_operator.reconcile.fleet import Keeper
 from espha_operator.reconcile.reconciler import Reconciler
+from espha_operator.status.facts import TopicFacts
 from support.status import engine_status
+from unit.operator import memory
 from unit.operator.memory import TOKEN, MemoryCluster, Play, status
 
 GOOD = {"model": {"inline": "<project/>"}}
@@ -201,6 +203,35 @@ def test_fields_that_a_newer_version_has_are_named_and_ignored(
         assert field in message(cluster, "SpecUnderstood")
     assert condition(cluster, "Ready") == ("True", "AllReady")
     assert resource(cluster)["spec"]["hibernate"] is True, "the user's own is left alone"
+
+
+def test_a_spec_that_cannot_be_read_hides_nothing_that_runs(
+    cluster: MemoryCluster, steps: Play, engines: "_Engines"
+) -> None:
+    """The Service of the active engine follows a failover all the same."""
+    steps.until_quiet()
+    change(cluster, zookeeper={"tickTime": 501}, engines={"replicas": "x"})
+    engines.active, engines.epoch = "demo-engine-1", 3
+    steps.until_quiet()
+    assert condition(cluster, "Ready") == ("False", "InvalidSpec")
+    assert condition(cluster, "Stalled") == ("True", "InvalidSpec")
+    assert condition(cluster, "Available") == ("True", "Committing")
+    assert (status(cluster)["phase"], status(cluster)["active"]) == ("Invalid", "demo-engine-1")
+    labels = cluster.objects["Pod", "demo-engine-1"]["metadata"]["labels"]
+    assert labels["espha.dev/role"] == "active"
+    assert "FailedOver" in [one[1] for one in events(cluster)]
+    change(cluster, zookeeper={"tickTime": 400}, engines={"replicas": 3})
+    steps.until_quiet()
+    assert condition(cluster, "Ready") == ("True", "AllReady")
+
+
+def test_a_spec_of_which_nothing_can_be_read_is_reported(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    resource(cluster)["spec"] = {"model": 7, "engines": [], "kafka": "x"}
+    steps.until_quiet()
+    assert condition(cluster, "Ready") == ("False", "InvalidSpec")
+    assert not [key for key in cluster.objects if key[0] == "StatefulSet"]
 
 
 # What nobody has foreseen
@@ -433,6 +464,24 @@ def test_a_divergence_is_told_once(cluster: MemoryCluster, steps: Play, engines:
     ]
     restarted(cluster).until_quiet()
     assert events(cluster) == []
+
+
+def test_a_topic_with_other_settings_is_told(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps.until_quiet()
+    events(cluster)
+    wrong = TopicFacts(brokers=3, wrong=("p.M: has 2 partitions, must have 1.",))
+    with monkeypatch.context() as patch:
+        patch.setattr(memory.Keeper, "ensure", lambda *_, **__: wrong)
+        steps.clock.now += 60
+        steps.until_quiet()
+        told = ("Warning", "WrongSettings", "p.M: has 2 partitions, must have 1.")
+        assert events(cluster) == [told]
+        assert condition(cluster, "Stalled") == ("True", "WrongSettings")
+    steps.clock.now += 60
+    steps.until_quiet()
+    assert [one[:2] for one in events(cluster)] == [("Normal", "TopicsReady")]
 
 
 def test_events_are_bounded(cluster: MemoryCluster, steps: Play, engines: _Engines) -> None:

@@ -6,9 +6,8 @@ import pytest
 
 from espha.protocol.states import EngineState
 from espha_operator.api import Condition, Status
-from espha_operator.status.build import build, refused, roles
-from espha_operator.status.facts import Promise, Verdict
-from espha_operator.status.reasons import Reason
+from espha_operator.status.build import build, failed, roles
+from espha_operator.status.facts import Promise
 from support.status import engine_status
 from unit.operator.samples import BROKEN, healthy, without
 
@@ -86,13 +85,13 @@ def test_failovers_stay_while_no_engine_is_active() -> None:
     assert (between.failovers, between.active) == (1, None)
 
 
-def test_a_refused_spec_keeps_what_is_known() -> None:
+def test_after_a_failed_step_what_is_known_stays() -> None:
     first = build(healthy(), Status(), NOW)
-    status = refused(first, Verdict(Reason.INVALID_SPEC, "spec.x: unknown"), 8, LATER)
-    assert (status.phase, status.kafka, status.observed_generation) == ("Invalid", "3/3", 8)
-    assert condition(status, "Ready").message == "spec.x: unknown"
-    assert len(status.conditions) == len(first.conditions)
-    assert status.conditions[-1].type == "Ready"
+    status = failed(first, KeyError("spec"), 8, LATER)
+    assert (status.phase, status.kafka, status.observed_generation) == ("Degraded", "3/3", 8)
+    assert condition(status, "Ready").message == "KeyError: 'spec'"
+    assert [one.type for one in status.conditions] == [one.type for one in first.conditions]
+    assert failed(Status(), KeyError("spec"), 8, LATER).conditions[-1].type == "Ready"
 
 
 def test_the_newest_epoch_is_the_active_one() -> None:
