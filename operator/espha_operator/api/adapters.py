@@ -53,15 +53,29 @@ def _paths(settings: type[BaseModel]) -> list[str]:
     return [name for name, field in settings.model_fields.items() if field.annotation is Path]
 
 
+# What the settings' own functions check: the API server has to know it, too.
+_CHECKED = {
+    "date_format": text(
+        "^([^%]|%[EO]?[DFRTrheklntcxXYymdHIMSfjpbazZsuwUWVBAP%])*$",
+        "This is not a format of strptime; give directives that it knows, like %Y-%m-%d %H:%M:%S.",
+        200,
+    ),
+    "delimiter": text(
+        r'^[^"\r\n]$', "This cannot separate columns; give one character, no quotation mark.", 1
+    ),
+}
+
+
 def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
     """Return an adapter's settings for a pod, where all paths lie under /data."""
+    known = settings.model_fields
     fields: dict[str, Any] = {
-        name: (
-            DataPath,
-            Field(description=f"{settings.model_fields[name].description} Under /data."),
-        )
+        name: (DataPath, Field(description=f"{known[name].description} Under /data."))
         for name in _paths(settings)
     }
+    for name in known.keys() & _CHECKED.keys():
+        field = Field(known[name].default, description=known[name].description)
+        fields[name] = (Annotated[str, _CHECKED[name]], field)
     return create_model(settings.__name__, __base__=settings, __doc__=settings.__doc__, **fields)
 
 
@@ -165,7 +179,7 @@ class Adapters(Part):
         default_factory=list, max_length=16, description="Adapters that take results."
     )
 
-    resources: Resources = resources_of("each adapter", USUAL_ADAPTER)
+    resources: Resources = resources_of("adapter", USUAL_ADAPTER)
 
     @property
     def every(self) -> list[Adapter]:

@@ -8,6 +8,8 @@ from espha_operator.api.base import OPERATOR_DEFAULT, Rule, rules, text
 from espha_operator.api.quantities import Usual, amount, number
 
 _MOST = 0.7
+LARGEST_HEAP = "31Gi"
+"""Above it, a JVM's references become longer."""
 _OPTION = (
     r"^-(XX:[+-][A-Za-z0-9]+|XX:[A-Za-z0-9]+=[A-Za-z0-9._/%+-]+|X[a-z]+[A-Za-z0-9:=._,/%+-]*|"
     r"D[A-Za-z0-9._-]+=[A-Za-z0-9._/:,@%+-]*)$"
@@ -52,13 +54,23 @@ def heap_field(share: str) -> Any:
     )
 
 
-def heap_rule(usual: Usual) -> Rule:
-    """Return the rule for the object that has `heap` and `resources`: one fits into the other."""
+def heap_rules(usual: Usual, least: str) -> tuple[Rule, Rule]:
+    """Return the rules for the object that has `heap` and `resources`.
+
+    Args:
+        usual: the resources where the user says nothing.
+        least: the smallest heap that does.
+    """
     limit = "self.resources.limits.memory"
     given = f"has(self.resources) && has(self.resources.limits) && has({limit})"
     allowed = f"({given} ? {number(limit)} : {float(amount(usual.limit))})"
+    heap = number("self.heap")
+    bounds = f"{heap} >= {float(amount(least))} && {heap} <= {float(amount(LARGEST_HEAP))}"
     return (
-        f"!has(self.heap) || {number('self.heap')} <= {_MOST} * {allowed}",
-        "heap must be at most 70 % of resources.limits.memory "
-        f"({usual.limit} when absent); the JVM needs the rest beside its heap.",
+        (f"!has(self.heap) || {bounds}", f"heap must be from {least} to {LARGEST_HEAP}."),
+        (
+            f"!has(self.heap) || {heap} <= {_MOST} * {allowed}",
+            "heap must be at most 70 % of resources.limits.memory "
+            f"({usual.limit} when absent); the JVM needs the rest beside its heap.",
+        ),
     )

@@ -11,15 +11,16 @@ from espha_operator.api.base import Part, rules, text
 
 _NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _PREFIX = r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+KEY = f"^{_PREFIX}{_NAME}$"
 _KEY = "A label's key is [PREFIX/]NAME, NAME of at most 63 letters, digits, '-', '_' and '.'."
 _VALUE = "A label's value has at most 63 letters, digits, '-', '_' and '.', no sign at its ends."
 
 LabelKey = Annotated[
     str,
     text(
-        f"^{_PREFIX}{_NAME}$",
+        KEY,
         _KEY,
-        317,
+        253,
     ),
 ]
 LabelValue = Annotated[
@@ -35,7 +36,7 @@ Labels = Annotated[
     Field(
         max_length=16,
         json_schema_extra=rules(
-            (f"self.all(key, key.size() <= 317 && key.matches(r'^{_PREFIX}{_NAME}$'))", _KEY)
+            (f"self.all(key, key.size() <= 253 && key.matches(r'{KEY}'))", _KEY)
         ),
     ),
 ]

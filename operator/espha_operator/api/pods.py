@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from espha_operator.api.base import ObjectName, Part, rules, text
-from espha_operator.api.placement import Affinity, Labels, Spread, Toleration
+from espha_operator.api.placement import KEY, Affinity, Labels, Spread, Toleration
 
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
 
@@ -109,17 +109,15 @@ class PodTemplate(Part):
             "those of StatefulSets belong to the operator",
         ),
     )
-    annotations: dict[str, Annotated[str, Field(max_length=4096)]] | None = Field(
+    annotations: dict[str, Annotated[str, Field(max_length=2048)]] | None = Field(
         None,
         max_length=16,
         description="Further annotations.",
         json_schema_extra=rules(
             (
-                "self.all(key, key.size() <= 317 && key.matches("
-                r"r'^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}"
-                "[A-Za-z0-9])?$'))",
-                "A key of this is none; give [PREFIX/]NAME with at most 63 letters, digits, '-', "
-                "'_' and '.' in NAME.",
+                f"self.all(key, key.size() <= 253 && key.matches(r'{KEY}'))",
+                "An annotation's key is [PREFIX/]NAME, NAME of at most 63 letters, digits, '-', "
+                "'_' and '.'.",
             ),
             (
                 f"self.all(key, !key.matches(r'{RESERVED_ANNOTATIONS}'))",

@@ -122,7 +122,13 @@ class Resources(Part):
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            *(_within_limit(one) for one in ("cpu", "memory", "ephemeralStorage"))
+            *(_within_limit(one) for one in ("cpu", "memory", "ephemeralStorage")),
+            at_least("limits.cpu", "50m", "limits.cpu must be at least 50m."),
+            at_least(
+                "limits.ephemeralStorage",
+                "100Mi",
+                "limits.ephemeralStorage must be at least 100Mi.",
+            ),
         )
     )
 
@@ -174,21 +180,20 @@ def resources_of(whom: str, usual: Usual) -> Any:
     """Return the field with the resources of some containers.
 
     Args:
-        whom: "each broker", for the description.
+        whom: "broker", for the description.
         usual: what they get without it.
     """
     return Field(
         default_factory=Resources,
-        description=f"Requests and limits of {whom}. Default: requests cpu {usual.cpu} and memory "
-        f"{usual.memory}, limit memory {usual.limit}.",
+        description=f"Requests and limits of each {whom}. Default: requests cpu {usual.cpu} and "
+        f"memory {usual.memory}, limit memory {usual.limit}.",
         json_schema_extra={
             **OPERATOR_DEFAULT,
             **rules(
                 at_least(
                     "limits.memory",
                     usual.least,
-                    f"limits.memory must be at least {usual.least}: with less, {whom} does not "
-                    "start.",
+                    f"limits.memory must be at least {usual.least}: no {whom} runs with less.",
                 )
             ),
         },
@@ -233,10 +238,10 @@ def fixed_storage(what: str, field: str = "storage") -> tuple[Rule, Rule]:
     return (
         (
             f"{size('self')} == {size('oldSelf')}",
-            f"The size of {what} cannot change; make a new deployment.",
+            f"The storage of {what} cannot change its size; make a new deployment.",
         ),
         (
             f"{kind('self')} == {kind('oldSelf')}",
-            f"The storage class of {what} cannot change; make a new deployment.",
+            f"The storage of {what} cannot change its class; make a new deployment.",
         ),
     )

@@ -5,9 +5,11 @@ from typing import Any
 
 from espha_operator.api.crd import structural
 from espha_operator.api.names import GROUP, KIND, VERSION
+from espha_operator.api.pods import PodTemplate
 from espha_operator.api.spec import Spec
 from espha_operator.api.status import Status
 
+POD, _ANCHOR = "Pods of a component", "pods-of-a-component"
 _HEAD = f"""# The resource `{KIND}`
 
 `apiVersion: {GROUP}/{VERSION}`, `kind: {KIND}`; `kubectl get espha`. This page is made of the \
@@ -38,8 +40,10 @@ def reference() -> str:
     sections = [
         _HEAD,
         _table("spec", spec),
+        f"## {POD}\n\nWhat `pod` of each component can have.\n",
+        _rows_of("pod", structural(PodTemplate)),
         "## Rules\n\nThe API server refuses a resource that breaks one of these.\n\n"
-        + "\n".join(f"- `{path}`: {message}" for path, message in _rules("spec", spec))
+        + "\n".join(_sentences(spec))
         + "\n",
         _table("status", status),
     ]
@@ -47,9 +51,12 @@ def reference() -> str:
 
 
 def _table(name: str, schema: dict[str, Any]) -> str:
-    lines = [f"## {name}", "", "| field | type | default | meaning |", "| --- | --- | --- | --- |"]
-    lines += _rows(name, schema)
-    return "\n".join(lines) + "\n"
+    return f"## {name}\n\n{_rows_of(name, schema)}"
+
+
+def _rows_of(name: str, schema: dict[str, Any]) -> str:
+    lines = ["| field | type | default | meaning |", "| --- | --- | --- | --- |"]
+    return "\n".join([*lines, *_rows(name, schema)]) + "\n"
 
 
 def _rows(path: str, schema: dict[str, Any]) -> Iterator[str]:
@@ -58,6 +65,9 @@ def _rows(path: str, schema: dict[str, Any]) -> Iterator[str]:
         here = f"{path}.{name}"
         default = "required" if name in required else _default(field)
         text = field.get("description", "").replace("|", "\\|")
+        if name == "pod":
+            yield f"| `{here}` | object | {default} | {text} See [{POD}](#{_ANCHOR}). |"
+            continue
         yield f"| `{here}` | {_type(field)} | {default} | {text} |"
         yield from _rows(here, field)
         yield from _rows(f"{here}[]", field.get("items", {}))
@@ -84,4 +94,15 @@ def _rules(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for rule in schema.get("x-kubernetes-validations", []):
         yield path, rule["message"]
     for name, field in schema.get("properties", {}).items():
-        yield from _rules(f"{path}.{name}", field)
+        if name != "pod":
+            yield from _rules(f"{path}.{name}", field)
+            yield from _rules(f"{path}.{name}[]", field.get("items", {}))
+
+
+def _sentences(spec: dict[str, Any]) -> Iterator[str]:
+    """Yield each rule's sentence once, with the fields that have it."""
+    found: dict[str, list[str]] = {}
+    for path, message in (*_rules("spec", spec), *_rules("pod", structural(PodTemplate))):
+        found.setdefault(message, []).append(f"`{path}`")
+    for message, paths in found.items():
+        yield f"- {', '.join(paths)}: {message}"

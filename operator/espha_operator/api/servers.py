@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from espha_operator.api.base import OPERATOR_DEFAULT, Address, Image, Part, Rule, rules, text
 from espha_operator.api.broker_config import BrokerConfig
-from espha_operator.api.jvm import JvmOptions, heap_field, heap_rule
+from espha_operator.api.jvm import JvmOptions, heap_field, heap_rules
 from espha_operator.api.pods import PodTemplate, pod_field
 from espha_operator.api.quantities import (
     Bytes,
@@ -120,7 +120,7 @@ class ZooKeeper(Part):
                 f"The session, {USUAL_SESSION_TICKS} ticks, must last at least {LEAST_SESSION_MS} "
                 "ms; raise tickTime, or give sessionTimeout.",
             ),
-            heap_rule(USUAL_ZOOKEEPER),
+            *heap_rules(USUAL_ZOOKEEPER, "48Mi"),
             both=("sessionTimeout",),
         )
     )
@@ -154,7 +154,7 @@ class ZooKeeper(Part):
         description="Volume of each server.",
         json_schema_extra=OPERATOR_DEFAULT,
     )
-    resources: Resources = resources_of("each server", USUAL_ZOOKEEPER)
+    resources: Resources = resources_of("server", USUAL_ZOOKEEPER)
     heap: Bytes | None = heap_field("30 % of that limit")
     jvm_options: JvmOptions = Field(
         default_factory=list,
@@ -191,7 +191,7 @@ class Kafka(Part):
                 "replicas", 3, "The number of Kafka brokers cannot change; make a new deployment."
             ),
             *fixed_storage("Kafka brokers"),
-            heap_rule(USUAL_KAFKA),
+            *heap_rules(USUAL_KAFKA, "128Mi"),
         )
     )
 
@@ -211,7 +211,7 @@ class Kafka(Part):
         description="Further broker settings, for example log.segment.bytes; true and false in "
         "quotes.",
     )
-    resources: Resources = resources_of("each broker", USUAL_KAFKA)
+    resources: Resources = resources_of("broker", USUAL_KAFKA)
     heap: Bytes | None = heap_field("30 % of that limit")
     jvm_options: JvmOptions = Field(
         default_factory=list,

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from espha_operator.api.adapters import Adapters
 from espha_operator.api.base import OPERATOR_DEFAULT, Image, ObjectName, Part, rules, text
 from espha_operator.api.images import ImagePolicy
-from espha_operator.api.jvm import heap_field, heap_rule
+from espha_operator.api.jvm import heap_field, heap_rules
 from espha_operator.api.pods import PodTemplate, PullPolicy, PullSecrets, pod_field
 from espha_operator.api.quantities import (
     Bytes,
@@ -97,13 +97,13 @@ class Snapshots(Part):
 class Engines(Part):
     """The engines that run the model; exactly one of them publishes."""
 
-    model_config = ConfigDict(json_schema_extra=rules(heap_rule(USUAL_ENGINE)))
+    model_config = ConfigDict(json_schema_extra=rules(*heap_rules(USUAL_ENGINE, "256Mi")))
 
     replicas: int = Field(3, ge=1, le=9, description="Number of engines.")
     image: Image | None = Field(
         None, description="Image of the engines; the operator's when absent."
     )
-    resources: Resources = resources_of("each engine", USUAL_ENGINE)
+    resources: Resources = resources_of("engine", USUAL_ENGINE)
     heap: Bytes | None = heap_field(
         "The state is not in it, but in the memory beside it. A third of that limit, at most 2Gi,"
     )

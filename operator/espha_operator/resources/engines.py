@@ -71,9 +71,8 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
 def _settings(deployment: Deployment) -> Settings:
     spec = deployment.spec.engines
     snapshots = spec.snapshots
-    heap = heap_mib(spec.heap, spec.resources, USUAL_ENGINE, _SHARE)
     return Settings(
-        jvm_heap_mib=heap if spec.heap is not None else min(heap, _MOST_MIB),
+        jvm_heap_mib=heap_mib(spec.heap, spec.resources, USUAL_ENGINE, _SHARE, _MOST_MIB),
         bootstrap=deployment.bootstrap,
         root=f"{deployment.root}/engines",
         # Not the volume's root, which may hold a lost+found.

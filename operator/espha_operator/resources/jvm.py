@@ -9,14 +9,16 @@ from espha_operator.resources.meta import Object
 # Pods come back with other addresses: the JVM must not remember the old ones for 30 s.
 FRESH_DNS = "-Dsun.net.inetaddr.ttl=5 -Dsun.net.inetaddr.negative.ttl=1"
 # The rest is for the JVM itself, and for the node's cache of the files that a server has open.
-_SHARE = 0.3
+_SHARE, _MOST_MIB = 0.3, 6144
 # Above it, a full collection by one thread would last longer than others wait for a server.
 _LARGE_MIB = 1024
 _FOR_LARGE_HEAPS = "-XX:+UseG1GC -XX:MaxGCPauseMillis=20"
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC")
 
 
-def heap_mib(given: int | str | None, resources: Resources, usual: Usual, share: float) -> int:
+def heap_mib(
+    given: int | str | None, resources: Resources, usual: Usual, share: float, most: int
+) -> int:
     """Return the heap of a JVM, MiB.
 
     Args:
@@ -24,10 +26,11 @@ def heap_mib(given: int | str | None, resources: Resources, usual: Usual, share:
         resources: the container's.
         usual: what they are where the user says nothing.
         share: part of the memory's limit that the heap gets then.
+        most: what it is then at most, MiB.
     """
     if given is not None:
-        return max(1, int(amount(given)) // MEBIBYTE)
-    return int(resources.memory_limit(usual) * share) // MEBIBYTE
+        return int(amount(given)) // MEBIBYTE
+    return min(int(resources.memory_limit(usual) * share) // MEBIBYTE, most)
 
 
 def server_environment(
@@ -42,7 +45,7 @@ def server_environment(
         usual: what they are where the user says nothing.
         options: further options that the user gives.
     """
-    heap = heap_mib(given, resources, usual, _SHARE)
+    heap = heap_mib(given, resources, usual, _SHARE, _MOST_MIB)
     further = list(options)
     if heap >= _LARGE_MIB and not any(_COLLECTOR.match(one) for one in further):
         further.append(_FOR_LARGE_HEAPS)
