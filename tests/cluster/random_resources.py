@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Callable
+from random import Random
 from typing import Any
-
-from hypothesis import strategies as st
 
 from espha_operator.api import Spec
 from espha_operator.api.crd import structural
@@ -16,98 +15,110 @@ Ask = Callable[[Object], list[tuple[str, str]]]
 _MATCH = re.compile(r"self\.matches\(r'(.*)'\)", re.DOTALL)
 _KEYS = re.compile(r"(?<!!)key\.matches\(r?'(\^.*?\$)'\)")
 _STEP = re.compile(r"\[([^]]*)\]|([^.\[]+)")
-_AMOUNTS = (1, 2, "1", "0.5", "250m", "1500m", "200Mi", "600Mi", "1Gi", "1.5Gi", "2G", "3Gi", "8Gi")
-_HEAPS = ("64Mi", "130Mi", "256Mi", "512Mi", "1Gi", 268435456)
-_ALWAYS = ("engines", "kafka", "zookeeper", "adapters", "inputs", "file", "volume")
-_SETTINGS: Object = {
-    "log.segment.bytes": st.integers(1 << 20, 1 << 30) | st.just("1073741824"),
-    "num.io.threads": st.integers(1, 8),
-    "log.cleaner.enable": st.sampled_from(["true", "false"]),
-    "compression.type": st.sampled_from(["producer", "zstd", "gzip"]),
-    "unclean.leader.election.enable": st.sampled_from(["true", "false"]),
-    "message.max.bytes": st.integers(1 << 20, 1 << 23),
+# What users write, and what looks like it.
+_TEXTS = (
+    "a", "a-b", "a.b-c.d", "0", "A_b.C", "", 20 * "a", 63 * "a", 63 * "a" + "." + 63 * "b",
+    "example.com/team", "topology.kubernetes.io/zone", "kubernetes.io/hostname", "cq/in", "cq/öß",
+    "/data/a.csv", "/data/a/.b/c", "/data/..", "k:9092", "10.0.0.1:2181", "k:65535", "k:65536",
+    "espha/engine:0.1.0", "registry.example:5000/a/b_c@sha256:" + 64 * "0", "unlimited", "7d",
+    "%Y-%m-%d", "%Ey%%", ",", "\t", "ü", "model.xml", "-XX:+UseG1GC", "-Da.b=c:d",
+    "-XX:MaxMetaspaceSize=96m",
+    "TZ", "_A1", "KAFKA_X", "true", "input-a", "x-kafka",
+)  # fmt: skip
+_SIGNS = "ab09AZ-._/:@%= "
+_AMOUNTS = (1, 2, "1", "0.5", "250m", "1500m", "1e3", "200Mi", "600Mi", "1Gi", "1.5Gi", "2G", "3Gi",
+            "8Gi", 1 << 31)  # fmt: skip
+_HEAPS = ("64Mi", "130Mi", "256Mi", "512Mi", "1Gi", 1 << 28)
+_SETTINGS: dict[str, tuple[int | str, ...]] = {
+    "log.segment.bytes": (1 << 20, "1073741824"),
+    "num.io.threads": (1, 8),
+    "log.cleaner.enable": ("true", "false"),
+    "compression.type": ("producer", "zstd"),
+    "unclean.leader.election.enable": ("true", "false"),
+    "message.max.bytes": (1 << 20, 1 << 23),
 }
+# Parts without which little would be made.
+_ALWAYS = ("engines", "kafka", "zookeeper", "adapters", "inputs", "file", "volume")
 
 
-def specs() -> st.SearchStrategy[Object]:
-    """Return a strategy for specs; many of them break a rule."""
-    made = _strategy(structural(Spec), "spec")
-    return made.map(lambda spec: {**spec, "model": {"inline": "<project/>"}})
+def spec(seed: int) -> Object:
+    """Return a random spec, the same one for the same seed; most of them break some rule."""
+    made: Object = _Maker(Random(seed)).value(structural(Spec), "spec")
+    return {**made, "model": {"inline": "<project/>"}}
 
 
-def _strategy(schema: Object, name: str) -> st.SearchStrategy[Any]:
-    if name == "config":
-        return st.fixed_dictionaries({}, optional=_SETTINGS)
-    if name == "heap":
-        return st.sampled_from(_HEAPS)
-    if schema.get("x-kubernetes-int-or-string"):
-        return st.sampled_from(_AMOUNTS)
-    if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    kinds: dict[str, Callable[[Object, str], st.SearchStrategy[Any]]] = {
-        "object": _object,
-        "array": _array,
-        "string": _text,
-        "integer": _integer,
-        "boolean": lambda *_: st.booleans(),
-    }
-    return kinds[schema["type"]](schema, name)
+class _Maker:
+    """Makes values of schemas."""
 
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._one = random.choice
 
-def _object(schema: Object, name: str) -> st.SearchStrategy[Any]:
-    if "additionalProperties" in schema:
-        values = _strategy(schema["additionalProperties"], f"{name}.*")
+    def value(self, schema: Object, name: str) -> Any:
+        """Return a value of a schema."""
+        if name == "config":
+            return {key: self._one(of) for key, of in _SETTINGS.items() if self._chance(0.3)}
+        if name == "heap":
+            return self._one(_HEAPS)
+        if schema.get("x-kubernetes-int-or-string"):
+            return self._one(_AMOUNTS)
+        if "enum" in schema:
+            return self._one(schema["enum"])
+        kinds: dict[str, Callable[[Object, str], Any]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": self._text,
+            "integer": self._integer,
+            "boolean": lambda *_: self._chance(0.5),
+        }
+        return kinds[schema["type"]](schema, name)
+
+    def _chance(self, share: float) -> bool:
+        return self._random.random() < share
+
+    def _object(self, schema: Object, name: str) -> Object:
+        if "additionalProperties" in schema:
+            return self._map(schema, name)
+        fields = schema["properties"]
+        if "external" in fields and self._chance(0.15):
+            return {"external": self.value(fields["external"], "external")}
+        needed = {*schema.get("required", []), *_ALWAYS}
+        return {
+            one: self.value(of, one)
+            for one, of in fields.items()
+            if one != "external" and (one in needed or self._chance(0.5))
+        }
+
+    def _map(self, schema: Object, name: str) -> Object:
+        rules = [_KEYS.search(one["rule"]) for one in schema.get("x-kubernetes-validations", [])]
+        pattern = next(one[1] for one in rules if one)
         least = schema.get("minProperties", 0)
-        return st.dictionaries(_keys(schema), values, min_size=least, max_size=least + 2)
-    fields = {one: _strategy(of, one) for one, of in schema["properties"].items()}
-    needed = {one: fields.pop(one) for one in schema.get("required", [])}
-    always = [one for one in _ALWAYS if one in fields]
-    needed |= {one: fields.pop(one) for one in always}
-    if "external" in fields:
-        external = st.fixed_dictionaries({"external": fields.pop("external")})
-        return _some(needed, fields) | _some(needed, fields) | external
-    return _some(needed, fields)
+        keys = [self._matching(pattern, 253) for _ in range(self._random.randint(least, 2))]
+        return {key: self.value(schema["additionalProperties"], f"{name}.*") for key in keys}
 
+    def _array(self, schema: Object, name: str) -> list[Any]:
+        least = schema.get("minItems", 0)
+        count = self._random.randint(least, max(least, 2))
+        return [self.value(schema["items"], f"{name}[]") for _ in range(count)]
 
-@st.composite
-def _some(
-    draw: st.DrawFn,
-    needed: dict[str, st.SearchStrategy[Any]],
-    fields: dict[str, st.SearchStrategy[Any]],
-) -> Object:
-    """Draw all that is needed, and half of the others; Hypothesis itself takes fewer."""
-    given = {name: one for name, one in fields.items() if draw(st.booleans())}
-    return {name: draw(one) for name, one in {**needed, **given}.items()}
+    def _text(self, schema: Object, _: str) -> str:
+        for rule in schema.get("x-kubernetes-validations", []):
+            if found := _MATCH.fullmatch(rule["rule"]):
+                return self._matching(found[1], schema["maxLength"])
+        return self._one(_TEXTS)
 
+    def _matching(self, pattern: str, longest: int) -> str:
+        """Return one of the known texts, or now and then whatever happens to match."""
+        known = [one for one in _TEXTS if len(one) <= longest and re.fullmatch(pattern, one)]
+        for _ in range(50 if self._chance(0.3) or not known else 0):
+            made = "".join(self._random.choices(_SIGNS, k=self._random.randint(1, 8)))
+            if len(made) <= longest and re.fullmatch(pattern, made):
+                return made
+        return self._one(known)
 
-def _keys(schema: Object) -> st.SearchStrategy[str]:
-    patterns = [
-        _KEYS.search(rule["rule"]) for rule in schema.get("x-kubernetes-validations", [])
-    ]
-    found = [one[1] for one in patterns if one]
-    return _matching(found[0], 60) if found else st.just("key")
-
-
-def _array(schema: Object, name: str) -> st.SearchStrategy[Any]:
-    least = schema.get("minItems", 0)
-    return st.lists(_strategy(schema["items"], f"{name}[]"), min_size=least, max_size=least + 2)
-
-
-def _text(schema: Object, _: str) -> st.SearchStrategy[Any]:
-    for rule in schema.get("x-kubernetes-validations", []):
-        if found := _MATCH.fullmatch(rule["rule"]):
-            return _matching(found[1], schema["maxLength"])
-    return st.text(st.characters(codec="ascii", categories=["L", "N", "P"]), min_size=1, max_size=20)
-
-
-def _matching(pattern: str, longest: int) -> st.SearchStrategy[str]:
-    alphabet = st.characters(codec="ascii", exclude_categories=["Cc"])
-    made = st.from_regex(pattern, fullmatch=True, alphabet=alphabet)
-    return made.filter(lambda text: len(text) <= min(longest, 60))
-
-
-def _integer(schema: Object, _: str) -> st.SearchStrategy[Any]:
-    return st.integers(schema.get("minimum", -100), schema.get("maximum", 10_000))
+    def _integer(self, schema: Object, _: str) -> int:
+        least, most = schema.get("minimum", -100), schema.get("maximum", 10_000)
+        return self._one((least, most, self._random.randint(least, most)))
 
 
 def accepted(spec: Object, ask: Ask) -> Object:

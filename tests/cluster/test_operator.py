@@ -74,48 +74,6 @@ def objects(namespace: str, kinds: str = "all,configmaps,pdb,pvc") -> list[str]:
     return [one for one in names if "kube-root-ca" not in one]
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown field": ({"engine": {"replicas": 3}}, 'unknown field "spec.engine"'),
-    "wrong type": ({"engines": {"replicas": "three"}}, "must be of type integer"),
-    "tickTime 501": ({"zookeeper": {"tickTime": 501}}, "should be less than or equal to 500"),
-    "two ZooKeeper servers": ({"zookeeper": {"replicas": 2}}, "replicas must be 1, 3 or 5."),
-    "more copies than brokers": (
-        {"topics": {"replicationFactor": 4}},
-        "topics.replicationFactor must not be greater than kafka.replicas",
-    ),
-    "more in sync than copies": (
-        {"topics": {"replicationFactor": 2, "minInSyncReplicas": 3}},
-        "minInSyncReplicas must not be greater than replicationFactor.",
-    ),
-    "no model": ({"model": {}}, "exactly one of the two."),
-    "two models": (
-        {"model": {"inline": "x", "configMap": {"name": "m"}}},
-        "exactly one of the two.",
-    ),
-    "managed and external": (
-        {"kafka": {"replicas": 1, "external": {"bootstrapServers": ["k:9092"]}}},
-        "Give external servers or settings of a managed Kafka",
-    ),
-    "a session shorter than two ticks": (
-        {"zookeeper": {"sessionTimeout": 300}},
-        "sessionTimeout must be at least 2 ticks",
-    ),
-    "a broker's own setting": (
-        {"kafka": {"config": {"node.id": 7}}},
-        "These Kafka settings belong to the operator",
-    ),
-}
-
-
-@pytest.mark.parametrize(("spec", "message"), BAD.values(), ids=BAD.keys())
-def test_the_api_server_refuses_with_a_sentence(
-    operator: str, spec: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(Failure) as refused:
-        clients.kubectl("apply", "--dry-run=server", "-f", "-", stdin=resource(**spec))
-    assert message in str(refused.value)
-
-
 def test_explain_describes_fields(operator: str) -> None:
     text = clients.kubectl("explain", "esphadeployment.spec.zookeeper.tickTime")
     assert "unit of time in milliseconds" in " ".join(text.split())
