@@ -6,22 +6,29 @@ from typing import NamedTuple
 from espha.protocol.status import ReplicaStatus
 from espha_operator.api.status import Condition, Status
 from espha_operator.status.facts import Facts
+from espha_operator.status.reasons import Reason
 
 # Conditions whose changes are told, with whether they are well when they are true. Those of single
 # servers and pods are not among them: they come and go with each restart.
 TOLD = {
     "ModelValid": True,
     "TopicsReady": True,
+    "ModelRolledOut": True,
     "SnapshotsInReach": True,
+    "VolumesFit": True,
+    "StorageLow": False,
     "Available": True,
     "SpecUnderstood": True,
     "Stalled": False,
     "Paused": False,
 }
+# Those that go through several reasons until they hold; only one that stalls is a warning.
+_STEPWISE = frozenset({"ModelRolledOut", "VolumesFit"})
 # At the very beginning nothing of this holds yet.
-_LATER = frozenset({"TopicsReady", "SnapshotsInReach", "Available"})
+_LATER = frozenset({"TopicsReady", "SnapshotsInReach", "Available"}) | _STEPWISE
 
 
+_STALLING = frozenset(str(one) for one in Reason if one.stalls)
 # A take-over that was asked for, and another one.
 TAKE_OVERS = ("TakenOver", "FailedOver")
 
@@ -48,9 +55,12 @@ def by_status(before: Status, after: Status) -> Iterator[Happening]:
     told: set[tuple[str, str]] = set()
     for name, well in TOLD.items():
         then, now = before.condition(name), after.condition(name)
-        if now is None or (then.status if then else _usual(well)) == now.status:
+        if now is None:
             continue
         good = (now.status == "True") == well
+        same = (then.status if then else _usual(well)) == now.status
+        if same and (good or then is None or then.reason == now.reason):
+            continue
         if not before.conditions and name in _LATER and not good:
             continue
         if good and name == "Stalled":  # the condition that did not hold has been told
@@ -58,7 +68,8 @@ def by_status(before: Status, after: Status) -> Iterator[Happening]:
         if (now.reason, now.message) not in told:
             told.add((now.reason, now.message))
             # What is well again is best known by the condition's own name.
-            yield Happening(name if good and well else now.reason, now.message, good)
+            harmless = good or (name in _STEPWISE and now.reason not in _STALLING)
+            yield Happening(name if good and well else now.reason, now.message, harmless)
     yield from _rollout(before.condition("Progressing"), after)
 
 
