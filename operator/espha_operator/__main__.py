@@ -17,8 +17,8 @@ def main() -> None:
     level = os.environ.get("ESPHA_LOG_LEVEL", "info").upper()
     kopf.configure(verbose=level == "DEBUG")
     logging.getLogger().setLevel(level)
-    # A line for each probe would bury what matters.
-    for name in ("aiohttp.access", "kopf.activities.probe"):
+    # A line for each probe and each event would bury what matters.
+    for name in ("aiohttp.access", "kopf.activities.probe", "kopf.objects"):
         logging.getLogger(name).setLevel(logging.WARNING)
     scope = Scope()
     kopf.run(

@@ -29,7 +29,7 @@ SAY_AGAIN = 30
 _LOG = logging.getLogger(__name__)
 
 
-@kopf.on.startup()
+@kopf.on.startup(errors=kopf.ErrorsMode.PERMANENT)
 async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
     """Set kopf's settings, each with its reason, and prepare everything that handlers need."""
     # A watch that the network dropped silently is noticed after these many seconds.
