@@ -10,10 +10,7 @@ def main() -> None:
     """Delete every namespace that a demo has marked as its own, and no other."""
     names = clients.kubectl("get", "namespace", "-l", LABEL, "-o", "name").split()
     for name in names:
-        namespace = name.removeprefix("namespace/")
-        with step(f"deleting the demo in {namespace}"):
-            # first what the operator takes part in: a namespace can hang on its finalizer
-            clients.kubectl("-n", namespace, "delete", "espha", "--all", "--timeout=3m")
+        with step(f"deleting the demo in {name.removeprefix('namespace/')}"):
             clients.kubectl("delete", name, "--timeout=3m")
     if not names:
         line("there is no demo to delete")

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class Keeper:
 
 def run_operator(file: Path) -> None:
     """Run the operator, and write down what it does."""
-    reconciler.TopicKeeper = Keeper  # type: ignore[misc, assignment]
+    setattr(reconciler, "TopicKeeper", Keeper)  # noqa: B010 - it is another type
     operator.LIVENESS = HEALTH
     steps: deque[tuple[str, float, float]] = deque()
     step = Reconciler.step
@@ -65,7 +66,11 @@ def run_operator(file: Path) -> None:
         while True:
             time.sleep(EVERY)
             done = [steps.popleft() for _ in range(len(steps))]
-            line = {"at": time.monotonic(), "steps": done, "threads": threading.active_count()}
+            line: dict[str, Any] = {
+                "at": time.monotonic(),
+                "steps": done,
+                "threads": threading.active_count(),
+            }
             line["requests"] = [[*key, count] for key, count in memo.cluster.requests.items()]
             line["rss"] = rss()
             line["cpu"] = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
@@ -126,7 +131,7 @@ async def tell(writer: asyncio.StreamWriter, name: str, digest: str) -> None:
 async def drip(writer: asyncio.StreamWriter, *_: str) -> None:
     """Say a byte of a header each tenth of a second."""
     writer.write(HEAD)
-    for _ in range(600):
+    for _second in range(600):
         writer.write(b"x")
         await writer.drain()
         await asyncio.sleep(0.1)
@@ -135,7 +140,7 @@ async def drip(writer: asyncio.StreamWriter, *_: str) -> None:
 async def flood(writer: asyncio.StreamWriter, *_: str) -> None:
     """Answer with 300 MiB."""
     writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % (300 << 20))
-    for _ in range(300):
+    for _mib in range(300):
         writer.write(b" " * (1 << 20))
         await writer.drain()
 
@@ -156,7 +161,12 @@ async def lie(writer: asyncio.StreamWriter, name: str, digest: str) -> None:
     await writer.drain()
 
 
-POISONS = {"none": tell, "drip": drip, "flood": flood, "lie": lie}
+POISONS: dict[str, Callable[..., Awaitable[None]]] = {
+    "none": tell,
+    "drip": drip,
+    "flood": flood,
+    "lie": lie,
+}
 
 
 if __name__ == "__main__":

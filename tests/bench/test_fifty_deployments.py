@@ -185,7 +185,7 @@ def steps(lines: list[dict[str, Any]]) -> list[tuple[str, float, float]]:
 
 def rate(lines: list[dict[str, Any]]) -> float:
     """Return requests a second."""
-    return sum(requests(lines).values()) / (lines[-1]["at"] - lines[0]["at"])
+    return float(sum(requests(lines).values()) / (lines[-1]["at"] - lines[0]["at"]))
 
 
 def requests(lines: list[dict[str, Any]]) -> Counter[str]:

@@ -33,8 +33,6 @@ def _namespace() -> Iterator[str]:
     clients.kubectl("create", "namespace", name)
     clients.kubectl("label", "namespace", name, RESTRICTED)
     yield name
-    # First what the operator takes part in: a namespace can hang on its finalizer.
-    clients.kubectl("-n", name, "delete", "espha", "--all", "--timeout=2m")
     clients.kubectl("delete", "namespace", name, "--wait=false")
 
 

@@ -43,7 +43,7 @@ def resource(name: str = "small", **spec: Any) -> str:
         "apiVersion": "espha.dev/v1alpha1",
         "kind": "EspHaDeployment",
         "metadata": {"name": name},
-        "spec": {"model": {"inline": MODEL}, **spec},
+        "spec": {"model": {"inline": MODEL}, "pvcPolicy": "Delete", **spec},
     }
     return json.dumps(body)
 

@@ -155,7 +155,7 @@ def crd(annotations: dict[str, str] | None = None) -> dict[str, Any]:
         "metadata": metadata,
         "spec": {
             "group": GROUP,
-            "names": {**names, "shortNames": [SHORT, KIND.lower()], "categories": ["all"]},
+            "names": {**names, "shortNames": [SHORT, KIND.lower()]},
             "scope": "Namespaced",
             "versions": [version],
         },

@@ -165,9 +165,9 @@ class Spec(Part):
         "until this is changed. The operator's setting when absent.",
     )
     pvc_policy: PvcPolicy = Field(
-        "Delete",
+        "Retain",
         description="What happens to the volumes of Kafka, ZooKeeper and the engines when the "
-        "deployment is deleted.",
+        "deployment is deleted: they are kept, for a deployment of the same name, or deleted.",
     )
 
     @property

@@ -13,6 +13,7 @@ from espha_operator.api.__main__ import generated
 from espha_operator.api.crd import crd, structural
 from espha_operator.api.images import Images
 from espha_operator.api.names import RELEASE
+from espha_operator.resources import kafka
 from unit.operator.samples import deployment
 
 ROOT = Path(__file__).parents[3]
@@ -132,3 +133,17 @@ def test_retention_in_milliseconds(given: str, wanted: int) -> None:
 def test_bad_specs_are_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         deployment(**spec)
+
+
+def test_a_command_for_all_objects_does_not_mean_deployments() -> None:
+    """`kubectl delete all --all` would delete them, with their topics."""
+    assert "categories" not in crd()["spec"]["names"]
+
+
+def test_volumes_outlive_a_deployment_unless_its_spec_says_otherwise() -> None:
+    kept = [
+        one["spec"]["persistentVolumeClaimRetentionPolicy"]
+        for one in kafka.kafka(deployment())
+        if one["kind"] == "StatefulSet"
+    ]
+    assert kept == [{"whenDeleted": "Retain", "whenScaled": "Retain"}]
