@@ -54,6 +54,7 @@ async def cleanup(memo: kopf.Memo, **_: Any) -> None:
     if "fleet" in memo:
         memo.fleet.stop()
         await asyncio.to_thread(memo.leases.release)
+    await webhook.stop()
 
 
 @kopf.on.event(GROUP, VERSION, PLURAL)

@@ -170,6 +170,8 @@ def _set(one: Object) -> SetFacts:
         revision=status.get("updateRevision", "") if current else "",
         behind=exist - status.get("updatedReplicas", 0) if current else exist,
         applied=(one["metadata"].get("annotations") or {}).get(APPLIED, ""),
+        image=one["spec"]["template"]["spec"]["containers"][0]["image"],
+        rolls_itself=(one["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate",
     )
 
 

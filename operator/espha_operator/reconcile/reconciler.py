@@ -136,8 +136,7 @@ class Reconciler:
         if facts.paused:
             return facts
         deployment = facts.deployment
-        for name, count in holding.scale.items():
-            change = {"spec": {"replicas": count}}
+        for name, change in holding.patches.items():
             self._cluster.patch("StatefulSet", deployment.namespace, name, change)
         refused = (
             self._keep_token(deployment),

@@ -7,7 +7,7 @@ that make pods stay as they are. What users change is never held back.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -24,6 +24,8 @@ from espha_operator.status.reasons import Reason
 
 # Objects that make pods, or that pods read when they start.
 _HELD = ("StatefulSet", "ConfigMap")
+# Applying on the server leaves what older versions had given, and the API server takes no mixture.
+_ON_DELETE = {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}}
 _SAMPLE_ADAPTER = {"volume": {"claimName": "v"}, "file": {"path": "/data/x.csv"}, "name": "a"}
 _SAMPLE = {
     "model": {"inline": "<project/>"},
@@ -116,17 +118,11 @@ def adopted(facts: Facts, offer: Offer, inputs: str) -> UsedImages | None:
     named = {"engine": spec.engines.image, "kafka": spec.kafka.image}
     named["zookeeper"] = spec.zookeeper.image
     found = {
-        part: _image(facts, part) or getattr(wanted, part)
+        part: facts.set(part).image or getattr(wanted, part)
         for part, given in named.items()
         if not given
     }
     return wanted.model_copy(update={**found, "build": ""})
-
-
-def _image(facts: Facts, part: str) -> str:
-    start = f"{facts.deployment.name}-{part}-"
-    images = facts.images.items()
-    return next((image for pod, image in sorted(images) if pod.startswith(start)), "")
 
 
 def inputs(facts: Facts) -> str:
@@ -143,33 +139,35 @@ def inputs(facts: Facts) -> str:
 
 @dataclass(frozen=True)
 class Holding:
-    """What to apply of the objects that are wanted.
+    """What to do for the objects that are wanted.
 
     Attributes:
-        wanted: these.
+        wanted: those that are to be applied.
         kept: names of those that stay as they are.
-        scale: StatefulSets among them that are to have another number of pods.
+        patches: what is to be merged into StatefulSets before that, by name.
     """
 
     wanted: list[Object]
     kept: frozenset[str] = frozenset()
-    scale: Mapping[str, int] = field(default_factory=dict)
+    patches: Mapping[str, Object] = field(default_factory=dict)
 
 
 def hold(wanted: list[Object], facts: Facts) -> Holding:
     """Leave out what makes pods and is there already, when an upgrade is held back."""
-    if not (facts.upgrade and facts.upgrade.held):
-        return Holding(wanted)
     there = facts.sets
+    sets = {_name(one): one for one in wanted if one["kind"] == "StatefulSet"}
+    known = {name: one for name, one in sets.items() if name in there}
+    if not (facts.upgrade and facts.upgrade.held):
+        own = (name for name in known if there[name].rolls_itself)
+        return Holding(wanted, patches=dict.fromkeys(own, _ON_DELETE))
     left = [one for one in wanted if not (one["kind"] in _HELD and _name(one) in there)]
-    sets = (one for one in wanted if one["kind"] == "StatefulSet" and _name(one) in there)
-    counts = {_name(one): one["spec"]["replicas"] for one in sets}
-    scale = {name: count for name, count in counts.items() if there[name].wanted != count}
-    return Holding(left, frozenset(_names(wanted, there)), scale)
-
-
-def _names(wanted: Iterable[Object], there: Mapping[str, SetFacts]) -> Iterable[str]:
-    return (_name(one) for one in wanted if one["kind"] in _HELD and _name(one) in there)
+    counts = {name: one["spec"]["replicas"] for name, one in known.items()}
+    patches = {
+        name: {"spec": {"replicas": count}}
+        for name, count in counts.items()
+        if there[name].wanted != count
+    }
+    return Holding(left, frozenset(known), patches)
 
 
 def _name(thing: Object) -> str:

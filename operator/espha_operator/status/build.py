@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from espha.protocol.states import EngineState
 from espha_operator.api.names import ROLE_LABEL
-from espha_operator.api.status import Condition, Phase, Status
+from espha_operator.api.status import Condition, Phase, Status, UsedImages
 from espha_operator.status.checks import CHAIN, judge
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
@@ -31,9 +31,16 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         engine_replicas=facts.set("engine").exist,
         selector=selector(facts.deployment.name, "engine"),
         prefix=facts.planned.prefix if facts.planned else before.prefix,
-        images=facts.upgrade.used if facts.upgrade else before.images,
+        images=_images(facts, before),
         conditions=conditions(before.conditions, verdicts, generation, now),
     )
+
+
+def _images(facts: Facts, before: Status) -> UsedImages | None:
+    """Return what the pods are made of: what was refused does not count."""
+    if facts.upgrade is None or (facts.error and before.images):
+        return before.images
+    return facts.upgrade.used
 
 
 def conditions(

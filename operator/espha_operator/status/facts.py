@@ -43,6 +43,9 @@ class SetFacts:
         behind: how many of them were made of an older template.
         applied: fingerprint of the spec that the operator has given it last; empty: unknown.
         revision: that of its newest template; empty: its controller has not told it yet.
+        image: of its newest template.
+        rolls_itself: whether Kubernetes restarts its pods, as older versions of the operator had
+            it.
     """
 
     wanted: int
@@ -51,6 +54,8 @@ class SetFacts:
     behind: int = 0
     applied: str = ""
     revision: str = ""
+    image: str = ""
+    rolls_itself: bool = False
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class Reason(Explained):
     KEPT_BY_POLICY = "KeptByPolicy", "The image policy keeps what an older operator has made."
     WAITS_FOR_TURN = "WaitsForTurn", "Another deployment rolls out, or has just done so."
     WEBHOOK_SERVES = "WebhookServes", "Models are checked when they are applied.", True
-    WEBHOOK_FAILS = "WebhookFails", "Models are not checked when they are applied."
+    WEBHOOK_FAILS = "WebhookFails", "Models may not be checked when they are applied."
 
     APPLY_FAILED = "ApplyFailed", "The API server refuses an object.", False, True
     RECONCILE_FAILED = "ReconcileFailed", "The operator itself fails on it.", False, True

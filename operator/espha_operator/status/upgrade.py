@@ -22,7 +22,7 @@ def webhook_serving(facts: Facts) -> dict[str, Verdict]:
     if facts.webhook is None:
         return {}
     if facts.webhook:
-        text = f"Models are not checked when they are applied: {facts.webhook}."
+        text = f"Models may not be checked when they are applied: {facts.webhook}."
         return {"WebhookServing": Verdict(Reason.WEBHOOK_FAILS, text)}
     text = "Models are checked when they are applied."
     return {"WebhookServing": Verdict(Reason.WEBHOOK_SERVES, text)}

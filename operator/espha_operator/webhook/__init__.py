@@ -18,6 +18,15 @@ PATIENCE = 10.0
 _TASKS: set[asyncio.Task[None]] = set()
 
 
+async def stop() -> None:
+    """End all that `start` has started."""
+    tasks = list(_TASKS)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    _TASKS.clear()
+
+
 async def start(images: Images) -> Webhook | None:
     """Start the webhook in the running event loop, if the chart has made what it needs.
 

@@ -127,7 +127,7 @@ class Webhook:
             return
         self.trouble = trouble
         if trouble:
-            _LOG.warning("webhook: objects are stored unchecked: %s", trouble)
+            _LOG.warning("webhook: objects may be stored unchecked: %s", trouble)
         else:
             _LOG.info("webhook: serves on port %d", self._settings.port)
 

@@ -13,6 +13,8 @@ from espha_operator.reconcile import models
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Verdict
 
+# What marks a ConfigMap as one with models; the chart registers the webhook for these.
+MODEL_LABEL = "espha.dev/model"
 # The API server's own number for objects that make no sense.
 UNPROCESSABLE = 422
 # A warning that is longer is cut by the API server.
@@ -95,13 +97,18 @@ def config_map(request: Request) -> Response:
     new, old = request.object or {}, request.old_object or {}
     if request.operation not in ("CREATE", "UPDATE") or _leaves(new):
         return _allowed(request)
-    before = old.get("data") or {}
+    before = (old.get("data") or {}) if _marked(old) else {}
     for key, text in sorted((new.get("data") or {}).items()):
         if key.endswith(".xml") and text != before.get(key):
             problem = _unreadable(text, key)
             if problem:
                 return _judged(request, problem, as_before=False)
     return _allowed(request)
+
+
+def _marked(config_map: Object) -> bool:
+    labels = config_map.get("metadata", {}).get("labels") or {}
+    return bool(labels.get(MODEL_LABEL) == "true")
 
 
 def _unreadable(xml: str, source: str) -> str:

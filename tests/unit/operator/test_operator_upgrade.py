@@ -64,12 +64,43 @@ def running(cluster: MemoryCluster, steps: Play) -> MemoryCluster:
     return cluster
 
 
+OLD_STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+
+
 def forget(cluster: MemoryCluster) -> None:
     """Make it look as if made by a version that kept no account of images."""
     del status(cluster)["images"]
     for (kind, _), one in cluster.objects.items():
         if kind == "StatefulSet":
             one["metadata"].pop("annotations", None)
+            one["spec"]["updateStrategy"] = OLD_STRATEGY
+
+
+def strategies(cluster: MemoryCluster) -> list[Object]:
+    sets = (it for (kind, _), it in cluster.objects.items() if kind == "StatefulSet")
+    return [one["spec"]["updateStrategy"] for one in sets]
+
+
+def test_sets_that_kubernetes_rolled_are_taken_over(
+    running: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server refuses to apply OnDelete over a `rollingUpdate`, which nobody owns."""
+    forget(running)
+    apply = MemoryCluster.apply
+
+    def strict(cluster: MemoryCluster, wanted: Object) -> Object:
+        there = cluster.objects.get((wanted["kind"], wanted["metadata"]["name"]), {})
+        left = there.get("spec", {}).get("updateStrategy", {})
+        assert not left.get("rollingUpdate"), "spec.updateStrategy.rollingUpdate: Invalid value"
+        return apply(cluster, wanted)
+
+    monkeypatch.setattr(MemoryCluster, "apply", strict)
+    play = operator(running, policy="Manual")
+    play.until_quiet()
+    assert strategies(running) == [OLD_STRATEGY] * 5
+    operator(running).until_quiet()
+    assert strategies(running) == [{"type": "OnDelete"}] * 5
+    assert "engine:2" in images(running)
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["known", "of an older version"])

@@ -123,12 +123,13 @@ def test_a_warning_is_short_enough_for_the_api_server() -> None:
 def test_config_maps_with_models(
     old: dict[str, str] | None, new: dict[str, str] | None, words: list[str]
 ) -> None:
+    meta = {"name": "m", "labels": {"espha.dev/model": "true"}}
     request = Request.model_validate(
         {
             "uid": "2",
             "operation": "UPDATE" if old else "CREATE",
-            "object": {"metadata": {"name": "m"}, "data": new},
-            "oldObject": {"metadata": {"name": "m"}, "data": old} if old else None,
+            "object": {"metadata": meta, "data": new},
+            "oldObject": {"metadata": meta, "data": old} if old else None,
         }
     )
     answer = review.config_map(request)
@@ -137,6 +138,14 @@ def test_config_maps_with_models(
         return
     message = refusal(answer)
     assert [word for word in words if word not in message] == []
+
+
+def test_a_config_map_is_checked_when_it_gets_the_label() -> None:
+    new = {"metadata": {"labels": {"espha.dev/model": "true"}}, "data": {"model.xml": TORN}}
+    old = {"metadata": {"labels": {"espha.dev/model": "false"}}, "data": {"model.xml": TORN}}
+    for before in (old, {**old, "metadata": {}}):
+        request = {"uid": "2", "operation": "UPDATE", "object": new, "oldObject": before}
+        assert "line 2" in refusal(review.config_map(Request.model_validate(request)))
 
 
 def test_a_deletion_is_nobodys_business() -> None:
