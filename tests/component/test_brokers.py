@@ -1,10 +1,13 @@
 """Brokers as espha sets them: which one leads, and which one controls."""
 
+import time
 import uuid
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from espha.kafka.reader import Ends, LogError, Offsets
 from espha.protocol.brokers import LEADER, TRANSACTION_PARTITIONS, TRANSACTION_TOPIC
 from support.servers import Kafka, wait_until
 
@@ -23,3 +26,17 @@ def test_one_broker_leads_and_another_one_controls(kafka: Kafka) -> None:
     controller = kafka.controller()
     assert controller is not None
     assert controller is not kafka.servers[LEADER]
+
+
+def test_a_question_to_a_broker_that_is_gone_takes_no_processor(tmp_path: Path) -> None:
+    """What remains needs it to elect a leader; the admin client took two of them."""
+    kafka = Kafka(tmp_path)
+    kafka.start()
+    kafka.make_topics("asked")
+    offsets = Offsets(kafka.bootstrap)
+    assert offsets.ends("asked") == Ends(0, 0)
+    kafka.stop()
+    began, used = time.monotonic(), time.process_time()
+    with pytest.raises(LogError, match="topic asked"):
+        offsets.end("asked", limit_s=3)
+    assert time.process_time() - used < (time.monotonic() - began) / 2
