@@ -4,7 +4,7 @@ import hashlib
 import heapq
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -69,7 +69,10 @@ class Batches:
 
 
 def check_batches(
-    order: Iterable[bytes | str], written: Mapping[str, Sequence[Written]], order_log: str
+    order: Iterable[bytes | str],
+    written: Mapping[str, Sequence[Written]],
+    order_log: str,
+    trimmed: Collection[str] = (),
 ) -> Batches:
     """Compare order records with the outputs of all topics.
 
@@ -77,22 +80,31 @@ def check_batches(
         order: order records (JSON) as they stand on their topic.
         written: for each topic that engines write outputs to, all its records.
         order_log: topic of the order records, which the ids of what time brought about name.
+        trimmed: topics whose first records have been removed. An output of an order record that is
+            gone is no orphan, and a batch may have had outputs that are gone.
     """
     found = Batches()
+    known = -1
     records = [json.loads(value) for value in order]
-    finder = _Finder(records, order_log)
+    finder = _Finder(records, order_log, trimmed=order_log in trimmed)
     owned: list[list[list[_Placed]]] = [[] for _ in records]
-    for outputs in written.values():
+    for topic, outputs in written.items():
         mine: dict[int, list[_Placed]] = {}
         for output in outputs:
             owner, place = finder.owner(output.id)
+            if finder.is_older(output.id):
+                continue
             if owner is None:
                 found.orphans.append(output.id or repr(output.value))
             else:
                 mine.setdefault(owner, []).append(_Placed(place, output))
+        if topic in trimmed:
+            known = max(known, min(mine, default=len(records)))
         for owner, placed in mine.items():
             owned[owner].append(placed)
-    for record, of_topics in zip(records, owned, strict=True):
+    for number, (record, of_topics) in enumerate(zip(records, owned, strict=True)):
+        if number <= known:
+            continue
         # Each topic's own order stays: a topic in disorder must not be mended by sorting.
         together = [each.output for each in heapq.merge(*of_topics, key=lambda each: each.place)]
         if len(together) != record["outputs"]:
@@ -122,8 +134,11 @@ def digest(outputs: Iterable[Written]) -> str:
 class _Finder:
     """Finds the order record that an output belongs to, by the output's message id."""
 
-    def __init__(self, records: Sequence[Mapping[str, Any]], order_log: str) -> None:
-        self._order_log = order_log
+    def __init__(
+        self, records: Sequence[Mapping[str, Any]], order_log: str, *, trimmed: bool
+    ) -> None:
+        self._order_log, self._trimmed = order_log, trimmed
+        self._first = records[0]["sequence"] if records else None
         self._ranges: dict[str, list[tuple[int, int, int, int]]] = {}
         self._sequences = {record["sequence"]: place for place, record in enumerate(records)}
         for place, record in enumerate(records):
@@ -132,21 +147,39 @@ class _Finder:
         for ranges in self._ranges.values():
             ranges.sort()
 
+    def is_older(self, identity: str) -> bool:
+        """Tell whether an output's order record has been removed from the log."""
+        topic, offset, _ = _parts(identity)
+        if not self._trimmed or offset < 0:
+            return False
+        if topic == self._order_log:
+            return self._first is None or offset < self._first
+        ranges = self._ranges.get(topic)
+        return not ranges or offset < ranges[0][0]
+
     def owner(self, identity: str) -> tuple[int | None, tuple[int, int, int]]:
         """Return the place of the order record, None for no record, and the output's place in it.
 
         An id names an input record, or, where only the clock led to an output, an order record:
         `<order log>:<sequence>:<ordinal>`.
         """
-        topic, _, rest = identity.rpartition(":")[0].rpartition(":")
-        ordinal = identity.rpartition(":")[2]
-        if not (topic and rest.isdigit() and ordinal.isdigit()):
+        topic, offset, ordinal = _parts(identity)
+        if offset < 0:
             return None, (0, 0, 0)
         if topic == self._order_log:
-            return self._sequences.get(int(rest)), (-1, 0, int(ordinal))
-        ranges, offset = self._ranges.get(topic, []), int(rest)
+            return self._sequences.get(offset), (-1, 0, ordinal)
+        ranges = self._ranges.get(topic, [])
         found = bisect_right(ranges, (offset, float("inf"))) - 1
         if found < 0 or offset >= ranges[found][1]:
             return None, (0, 0, 0)
         _, _, place, position = ranges[found]
-        return place, (position, offset, int(ordinal))
+        return place, (position, offset, ordinal)
+
+
+def _parts(identity: str) -> tuple[str, int, int]:
+    """Return topic, offset and ordinal of a message id; an offset of -1: it is none."""
+    before, _, ordinal = identity.rpartition(":")
+    topic, _, offset = before.rpartition(":")
+    if not (topic and offset.isdigit() and ordinal.isdigit()):
+        return "", -1, -1
+    return topic, int(offset), int(ordinal)

@@ -38,12 +38,16 @@ class Coverage:
     waiting: list[Unprocessed] = field(default_factory=list)
 
 
-def check_coverage(ranges: Iterable[Range], inputs: Mapping[str, Sequence[int]]) -> Coverage:
+def check_coverage(
+    ranges: Iterable[Range], inputs: Mapping[str, Sequence[int]], *, trimmed: bool = False
+) -> Coverage:
     """Look for each input record in the ranges of the order log.
 
     Args:
         ranges: of all order records.
         inputs: for each input topic the offsets of its committed records, ascending.
+        trimmed: the first order records have been removed: what lies before the ranges of the
+            others was in them.
     """
     found = Coverage()
     taken: dict[str, list[tuple[int, int]]] = {topic: [] for topic in inputs}
@@ -51,8 +55,11 @@ def check_coverage(ranges: Iterable[Range], inputs: Mapping[str, Sequence[int]])
         taken.setdefault(topic, []).append((start, end))
     for topic, offsets in inputs.items():
         mine = sorted(taken[topic])
+        if trimmed and not mine:
+            continue
         behind = max((end for _, end in mine), default=-1)
-        missing = [offset for offset in offsets if not _within(mine, offset)]
+        since = mine[0][0] if trimmed else 0
+        missing = [offset for offset in offsets if offset >= since and not _within(mine, offset)]
         waits = bisect_right(missing, behind - 1)
         for rows, kind in ((missing[:waits], found.passed_over), (missing[waits:], found.waiting)):
             if rows:

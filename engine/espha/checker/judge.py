@@ -1,7 +1,7 @@
 """From what was read to the report; pure."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class Evidence:
     topic has. `written` holds the topics that engines write, with headers; where it is empty, the
     order log's digests are not checked. `drained` says that all input had the time to be processed:
     what was not is lost then, else it waits. `arrivals` are seconds since 1970 at which outputs
-    arrived, taken from a steady clock.
+    arrived, taken from a steady clock. `trimmed` names topics whose first records were removed.
     """
 
     input_topic: str
@@ -38,6 +38,7 @@ class Evidence:
     partitions: Mapping[str, int] = field(default_factory=dict)
     drained: bool = True
     written: Mapping[str, Sequence[Written]] = field(default_factory=dict)
+    trimmed: Collection[str] = ()
     arrivals: list[float] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     source_file: Path | None = None
@@ -64,8 +65,9 @@ def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[Sum
 
 def judge_order(evidence: Evidence) -> Report:
     """Compare the order log with the topics, and leave the outputs' values to its digests."""
-    order = check_order(evidence.order)
-    coverage = check_coverage(order.ranges, evidence.offsets)
+    trimmed = evidence.order_log in evidence.trimmed
+    order = check_order(evidence.order, trimmed=trimmed)
+    coverage = check_coverage(order.ranges, evidence.offsets, trimmed=trimmed)
     unprocessed = coverage.passed_over + (coverage.waiting if evidence.drained else [])
     return Report(
         rows_in=len(evidence.inputs),
@@ -76,6 +78,7 @@ def judge_order(evidence: Evidence) -> Report:
         order=order.problems,
         batches=_batches(evidence),
         order_records=order.records,
+        first_record=order.first,
         epoch=order.epoch,
         models=order.models,
         unprocessed=sum(each.rows for each in unprocessed),
@@ -89,7 +92,7 @@ def judge_order(evidence: Evidence) -> Report:
 def _batches(evidence: Evidence) -> Batches:
     if not evidence.written:
         return Batches()
-    return check_batches(evidence.order, evidence.written, evidence.order_log)
+    return check_batches(evidence.order, evidence.written, evidence.order_log, evidence.trimmed)
 
 
 def _partitions(counts: Mapping[str, int]) -> list[str]:

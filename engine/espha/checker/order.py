@@ -19,6 +19,7 @@ class OrderLog:
         ranges: of input records, in the order in which they were processed.
         skipped: topic and offset of records that engines have set aside.
         models: how often the model was changed.
+        first: sequence number of the first record; what was before is not on the topic any more.
         problems: sentences, empty when all is well.
     """
 
@@ -28,16 +29,26 @@ class OrderLog:
     ranges: list[Range] = field(default_factory=list)
     skipped: set[tuple[str, int]] = field(default_factory=set)
     models: int = 0
+    first: int = 1
     problems: list[str] = field(default_factory=list)
 
 
-def check_order(values: Iterable[bytes | str]) -> OrderLog:
-    """Read order records (JSON) in the order of the topic, from its beginning."""
+def check_order(values: Iterable[bytes | str], *, trimmed: bool = False) -> OrderLog:
+    """Read order records (JSON) in the order of the topic, from its beginning.
+
+    Args:
+        values: the records.
+        trimmed: the first ones have been removed: any record may be the first one.
+    """
     log = OrderLog()
     before: dict[str, Any] = {"sequence": 0, "epoch": 0, "clock": 0}
     taken: dict[str, int] = {}
     for value in values:
         record = json.loads(value)
+        if trimmed and not log.records:
+            before = {**record, "sequence": record["sequence"] - 1}
+        if not log.records:
+            log.first = record["sequence"]
         log.problems += _steps(before, record)
         for topic, start, end in record["inputs"]:
             log.problems += _range(taken, record["sequence"], topic, start, end)

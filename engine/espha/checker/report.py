@@ -26,6 +26,7 @@ class Report:
         order: problems of the order log.
         batches: what is wrong between order records and outputs.
         order_records: number of order records.
+        first_record: sequence number of the first one; those before have been removed.
         epoch: the newest epoch.
         models: how often the model was changed.
         unprocessed: input records that are in no batch.
@@ -49,6 +50,7 @@ class Report:
     order: list[str] = field(default_factory=list)
     batches: Batches = field(default_factory=Batches)
     order_records: int = 0
+    first_record: int = 1
     epoch: int = 0
     models: int = 0
     unprocessed: int = 0
@@ -121,7 +123,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("rows out (output topic)", report.rows_out),
         ("rows in the result file", report.rows_in_result),
         ("dead letters", report.dead),
-        ("order records", report.order_records),
+        ("order records", _counted(report)),
         ("take-overs", max(0, report.epoch - 1)),
         ("changes of the model", report.models or None),
         ("rows in that wait", report.waiting or None),
@@ -147,3 +149,8 @@ def _wrongs(report: Report) -> list[tuple[str, int]]:
 
 def _ms(gap: float | None) -> str:
     return "-" if gap is None else f"{gap:.0f}"
+
+
+def _counted(report: Report) -> str:
+    begins = f", from {report.first_record} on" if report.first_record > 1 else ""
+    return f"{report.order_records}{begins}"

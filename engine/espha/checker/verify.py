@@ -60,6 +60,8 @@ def verify(options: VerifyOptions, progress: Callable[[int], None] = lambda rows
     if options.until_idle is not None:
         followed = _follow(options, plan, sources, targets, progress)
     evidence = _evidence(options, plan, sources, targets, followed)
+    if options.values:
+        _expect_whole(evidence, [*sources.values(), *targets.values()])
     return judge(evidence, source, target, sums) if options.values else judge_order(evidence)
 
 
@@ -96,7 +98,11 @@ def _evidence(
     dead = [each.read() for each in written[plan.dead_letters]]
     own = tuple(f"{topic}:" for topic in sources.values())
     rows = {topic: read_all(options.bootstrap, topic) for topic in plan.inputs.values()}
+    # Last of all: what was removed while the topics were read is gone, too.
+    offsets = Offsets(options.bootstrap)
+    read = [*plan.inputs.values(), *plan.outputs.values(), plan.order_log, plan.dead_letters]
     return Evidence(
+        trimmed=[topic for topic in read if offsets.first(topic) > 0],
         input_topic=next(iter(sources.values())),
         inputs=[each for topic in sources.values() for each in rows[topic]],
         offsets={topic: [each.offset for each in reads] for topic, reads in rows.items()},
@@ -113,6 +119,20 @@ def _evidence(
         result_file=options.result_file,
         header_lines=options.header_lines,
     )
+
+
+def _expect_whole(evidence: Evidence, topics: Sequence[str]) -> None:
+    """Refuse to recompute what depends on records that have been removed.
+
+    Raises:
+        VerifyError: with the topic.
+    """
+    cut = next((topic for topic in topics if topic in evidence.trimmed), None)
+    if cut is not None:
+        raise VerifyError(
+            f"topic {cut}: its first records have been removed (spec.topics.retention), so values "
+            "cannot be recomputed; --no-values leaves them to the order log's digests"
+        )
 
 
 def _partitions(bootstrap: str, plan: TopicPlan) -> dict[str, int]:

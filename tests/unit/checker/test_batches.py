@@ -82,3 +82,27 @@ def test_the_order_within_a_topic_counts() -> None:
     written = topics()
     written[OUT][2:4] = written[OUT][3:1:-1]
     assert check_batches(order(), written, "m") == Batches(altered=[3])
+
+
+def test_what_belonged_to_removed_order_records_is_no_orphan() -> None:
+    """Outputs are kept for longer than the order log; and an unknown id is still found."""
+    left = order()[2:]
+    found = check_batches(left, topics(), "m", trimmed=["m"])
+    assert found == Batches()
+    written = topics()
+    written[OUT].append(output("a:9:0"))
+    assert check_batches(left, written, "m", trimmed=["m"]).orphans == ["a:9:0"]
+    assert check_batches([], topics(), "m", trimmed=["m"]) == Batches()
+
+
+@pytest.mark.parametrize("removed", range(7))
+def test_batches_whose_outputs_are_removed_are_not_judged(removed: int) -> None:
+    """But the first one that is there as a whole is, and all behind it."""
+    written = topics()
+    written[OUT] = written[OUT][removed:]
+    trimmed = [OUT] if removed else []
+    assert check_batches(order(), written, "m", trimmed) == Batches()
+    if 0 < removed < 5:
+        changed_last = written[OUT][-1]._replace(value=b"other")
+        written[OUT][-1] = changed_last
+        assert check_batches(order(), written, "m", trimmed) == Batches(altered=[4])

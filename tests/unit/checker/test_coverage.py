@@ -40,3 +40,10 @@ def test_each_topic_is_looked_at() -> None:
     assert [str(each) for each in found.waiting] == [
         "1 records of b in no batch, the first at offset 0"
     ]
+
+
+def test_what_removed_order_records_named_is_not_missing() -> None:
+    """A hole behind the first one that is left is."""
+    ranges = [Range("in", 4, 6), Range("in", 8, 10)]
+    found = check_coverage(ranges, {"in": range(12), "other": [1]}, trimmed=True)
+    assert found == Coverage([Unprocessed("in", 6, 2)], [Unprocessed("in", 10, 2)])

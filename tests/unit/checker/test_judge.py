@@ -254,3 +254,15 @@ def test_a_record_that_was_set_aside_is_a_dead_letter(evidence: Evidence) -> Non
     evidence.order[2] = json.dumps(elsewhere)
     complaints = judged(evidence).complaints()
     assert any("in 3 is set aside, and not in the batch" in each for each in complaints)
+
+
+def test_a_trimmed_log_begins_anywhere_but_goes_on_without_a_gap(evidence: Evidence) -> None:
+    evidence.order_log, evidence.order = "m", evidence.order[2:]
+    evidence.inputs = evidence.inputs[10:]
+    evidence.offsets = {"in": range(10, ROWS)}
+    assert judge_order(evidence).order == ["sequence 3 follows 0"]
+    evidence.trimmed = ["m", "in"]
+    report = judge_order(evidence)
+    assert (report.ok, report.first_record, report.complaints()) == (True, 3, [])
+    evidence.order.append(json.dumps(order_record(5, ROWS, ROWS)))
+    assert judge_order(evidence).order == ["sequence 5 follows 3"]
