@@ -162,7 +162,7 @@ def test_what_cannot_change_is_refused(other_namespace: str) -> None:
         "The topic prefix cannot change": {"topics": {"prefix": "b"}},
         "The number of Kafka brokers cannot change": {"kafka": {"replicas": 5}},
         "The number of ZooKeeper servers cannot change": {"zookeeper": {"replicas": 5}},
-        "The storage of Kafka brokers cannot change": {"kafka": {"storage": {"size": "3Gi"}}},
+        "The storage of Kafka brokers cannot shrink": {"kafka": {"storage": {"size": "512Mi"}}},
         "cannot move between a managed and an external Kafka": {
             "kafka": {"external": {"bootstrapServers": ["k:1"]}}
         },

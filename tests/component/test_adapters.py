@@ -185,8 +185,8 @@ def test_rows_that_were_removed_are_not_published_again(site: Site, tmp_path: Pa
     adapter.stop()
     bootstrap = site.kafka.bootstrap
     everything = TopicPartition(site.input_topic, 0, Offsets(bootstrap).end(site.input_topic))
-    deleted = AdminClient({"bootstrap.servers": bootstrap}).delete_records([everything])
-    for future in deleted.values():
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_records([everything]).values():
         future.result(30)
     with source.open("a") as file:
         file.write("2,1,2,3\n")

@@ -20,6 +20,7 @@ _SESSION_MS = 1200
 _HEARTBEAT_MS = 300
 _QUORUM_FETCH_MS = 1200
 _QUORUM_ELECTION_MS = 300
+_QUORUM_SEGMENT = 16 << 20
 _LEADERS_FETCH_MS, _LEADERS_ELECTION_MS = 1000, 800
 
 
@@ -63,6 +64,13 @@ def broker_settings(brokers: int, copies: int, in_sync: int) -> dict[str, str]:
         # Kafka's own 128 MiB are half of the heap, and full collections stop the broker for 100 ms
         # then. This is enough for 600,000 keys; topics with more are compacted in several passes.
         "log.cleaner.dedupe.buffer.size": 16 << 20,
+        # What is deleted leaves the disk soon, not after five minutes and one.
+        "log.retention.check.interval.ms": 30_000,
+        "log.segment.delete.delay.ms": 10_000,
+        # The controllers' own log: snapshots and segments of it would take 200 MiB and more.
+        "metadata.log.segment.bytes": _QUORUM_SEGMENT,
+        "metadata.max.retention.bytes": 2 * _QUORUM_SEGMENT,
+        "metadata.log.max.record.bytes.between.snapshots": _QUORUM_SEGMENT // 2,
     }
     if brokers == 1:
         del settings["replica.lag.time.max.ms"]
@@ -88,11 +96,12 @@ def replicas(brokers: int, copies: int) -> list[int]:
 
 
 def transaction_topic(in_sync: int) -> dict[str, str]:
-    """Return the settings with which Kafka itself would make the topic of transactions."""
+    """Return the settings with which Kafka itself would make the topic of transactions, or less."""
     return {
         "cleanup.policy": "compact",
         "compression.type": "uncompressed",
         "min.insync.replicas": str(in_sync),
-        "segment.bytes": str(100 << 20),
+        # Kafka's own 100 MiB stay for days before they are compacted, and are read by a successor.
+        "segment.bytes": str(16 << 20),
         "unclean.leader.election.enable": "false",
     }

@@ -1,6 +1,6 @@
 """What an engine's supervisor tells of the snapshots on its volume: `GET /snapshots`."""
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from espha.protocol.message import Message
 
@@ -21,8 +21,6 @@ class KeptSnapshot(Message):
     """For each input topic that order records have named: likewise."""
     topics: dict[str, str]
     """Kafka's id of the order log and each input topic."""
-    pinned: bool = Field(False)
-    """Kept for as long as people may go back to it."""
 
 
 KEPT = TypeAdapter(tuple[KeptSnapshot, ...])

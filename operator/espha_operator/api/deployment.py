@@ -2,6 +2,7 @@
 
 import base64
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from espha_operator.api.adapters import Adapter
@@ -85,6 +86,10 @@ class ModelFacts:
     """Windows that an adapter can publish into, `query/window`."""
     outputs: tuple[str, ...] = ()
     """Windows that an adapter can read."""
+    input_topics: Mapping[str, str] = field(default_factory=dict)
+    """Input topic of each source window."""
+    output_topics: tuple[str, ...] = ()
+    """Topics that engines write for others: outputs and dead letters."""
 
     @property
     def label(self) -> str:

@@ -19,6 +19,8 @@ SWITCHOVER = "espha.dev/switchover-to"
 PAUSED = "espha.dev/paused"
 # Annotation of a StatefulSet: a fingerprint of the spec that the operator has given it.
 APPLIED = "espha.dev/applied"
+# Annotation of a deployment: a pod that is to be rebuilt with an empty volume.
+REPLACE = "espha.dev/replace"
 
 ZOOKEEPER_PORT = 2181
 KAFKA_PORT = 9092

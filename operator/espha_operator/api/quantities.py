@@ -219,8 +219,8 @@ class Storage(Part):
     )
 
 
-def fixed_storage(what: str, field: str = "storage") -> tuple[Rule, Rule]:
-    """Return rules: size and class of volumes stay; to write a default down is no change.
+def growing_storage(what: str, field: str = "storage") -> tuple[Rule, Rule]:
+    """Return rules: volumes may grow, not shrink; their class stays.
 
     Args:
         what: whose volumes, for the sentences.
@@ -237,8 +237,8 @@ def fixed_storage(what: str, field: str = "storage") -> tuple[Rule, Rule]:
 
     return (
         (
-            f"{size('self')} == {size('oldSelf')}",
-            f"The storage of {what} cannot change its size; make a new deployment.",
+            f"{size('self')} >= {size('oldSelf')}",
+            f"The storage of {what} cannot shrink; make a new deployment for less.",
         ),
         (
             f"{kind('self')} == {kind('oldSelf')}",

@@ -14,7 +14,7 @@ from espha_operator.api.quantities import (
     Resources,
     Storage,
     Usual,
-    fixed_storage,
+    growing_storage,
     resources_of,
 )
 
@@ -26,6 +26,10 @@ USUAL_SESSION_TICKS = 4
 USUAL_TICK_MS = 200
 LEAST_SESSION_MS = 200
 USUAL_EXTERNAL_SESSION_MS = 800
+# Retention: what engines need, which their snapshots tell.
+SNAPSHOTS = "snapshots"
+# How long outputs stay on a Kafka whose volumes the operator does not know.
+EXTERNAL_OUTPUTS = "7d"
 _TICK = f"(has(self.tickTime) ? self.tickTime : {USUAL_TICK_MS})"
 
 
@@ -101,7 +105,7 @@ class ZooKeeper(Part):
                 3,
                 "The number of ZooKeeper servers cannot change; make a new deployment.",
             ),
-            *fixed_storage("ZooKeeper servers"),
+            *growing_storage("ZooKeeper servers"),
             (
                 "!has(self.sessionTimeout) || has(self.external) || self.sessionTimeout >= "
                 f"{MIN_SESSION_TICKS} * {_TICK}",
@@ -190,7 +194,7 @@ class Kafka(Part):
             _fixed_number(
                 "replicas", 3, "The number of Kafka brokers cannot change; make a new deployment."
             ),
-            *fixed_storage("Kafka brokers"),
+            *growing_storage("Kafka brokers"),
             *heap_rules(USUAL_KAFKA, "128Mi"),
         )
     )
@@ -239,6 +243,14 @@ Duration = Annotated[
         9,
     ),
 ]
+Retention = Annotated[
+    str,
+    text(
+        "^(snapshots|unlimited|[1-9][0-9]{0,5}(s|m|h|d))$",
+        "This is not a time; give snapshots, unlimited, or a number with s, m, h or d, like 7d.",
+        9,
+    ),
+]
 
 
 class Topics(Part):
@@ -271,19 +283,42 @@ class Topics(Part):
         description="Copies that must have a record before it counts as written; one less than "
         "replicationFactor (at least 1) when absent.",
     )
-    retention: Duration = Field(
-        "unlimited",
-        description="How long records are kept: unlimited, or a number with s, m, h or d. Engines "
-        "rebuild their state from the topics, so what they still need must be kept.",
+    retention: Retention = Field(
+        SNAPSHOTS,
+        description="How long records of input topics and the order log are kept: snapshots (as "
+        "long as engines and input adapters need them), unlimited, or a number with s, m, h or d. "
+        "Engines rebuild their state from snapshots and these topics, so a time must reach back to "
+        "a snapshot.",
     )
+    output_retention: Duration | None = Field(
+        None,
+        description="How long records of output topics and dead letters are kept: unlimited, or a "
+        "number with s, m, h or d. When absent: as retention; where that is snapshots, as many as "
+        "fit in 30 % of the brokers' volumes, and with an external Kafka 7d.",
+    )
+
+    @property
+    def trimmed(self) -> bool:
+        """Whether the operator deletes what no engine and no input adapter needs."""
+        return self.retention == SNAPSHOTS
 
     @property
     def retention_ms(self) -> int:
         """Retention in milliseconds; -1 for ever."""
-        if self.retention == "unlimited":
-            return -1
-        seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}[self.retention[-1]]
-        return int(self.retention[:-1]) * seconds * 1000
+        return _milliseconds(self.retention)
+
+    def output_retention_ms(self, *, external: bool) -> int:
+        """Retention of outputs in milliseconds; -1 for ever, or as long as there is room."""
+        if self.output_retention is not None:
+            return _milliseconds(self.output_retention)
+        return _milliseconds(EXTERNAL_OUTPUTS if self.trimmed and external else self.retention)
+
+
+def _milliseconds(time: str) -> int:
+    if time in (SNAPSHOTS, "unlimited"):
+        return -1
+    seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}[time[-1]]
+    return int(time[:-1]) * seconds * 1000
 
 
 PvcPolicy = Literal["Delete", "Retain"]

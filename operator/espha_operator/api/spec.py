@@ -14,7 +14,7 @@ from espha_operator.api.quantities import (
     Resources,
     Storage,
     Usual,
-    fixed_storage,
+    growing_storage,
     resources_of,
 )
 from espha_operator.api.servers import Kafka, PvcPolicy, Topics, ZooKeeper
@@ -75,7 +75,7 @@ class Snapshots(Part):
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            *fixed_storage("snapshot volumes"),
+            *growing_storage("snapshot volumes"),
         )
     )
 

@@ -233,7 +233,16 @@ class Cluster:
             body=wanted,
         )
 
-    def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> None:
+    def delete(
+        self,
+        kind: str,
+        namespace: str,
+        name: str,
+        uid: str = "",
+        *,
+        orphan: bool = False,
+        grace: int | None = None,
+    ) -> None:
         """Delete an object and what it owns; nothing happens when it has gone.
 
         Args:
@@ -241,10 +250,15 @@ class Cluster:
             namespace: where it is.
             name: of the object.
             uid: that it must have; empty: any.
+            orphan: what it owns stays.
+            grace: seconds that a pod has for its end, 0: nobody waits for its node's word; None:
+                as many as it says itself.
         """
-        body: Object = {"propagationPolicy": "Background"}
+        body: Object = {"propagationPolicy": "Orphan" if orphan else "Background"}
         if uid:
             body["preconditions"] = {"uid": uid}
+        if grace is not None:
+            body["gracePeriodSeconds"] = grace
         try:
             kinds = self._kind(kind)
             self._write("delete", kind, kinds.delete, namespace=namespace, name=name, body=body)

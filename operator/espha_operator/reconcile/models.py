@@ -140,6 +140,8 @@ def _facts(xml: str, project: Project, topics: TopicPlan) -> ModelFacts:
         topics=tuple(topics.all()),
         inputs=tuple(topics.inputs),
         outputs=tuple(topics.outputs),
+        input_topics=topics.inputs,
+        output_topics=(*topics.outputs.values(), topics.dead_letters),
     )
 
 

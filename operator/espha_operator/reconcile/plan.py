@@ -12,6 +12,7 @@ from espha_operator.resources import adapters, engines, kafka, zookeeper
 from espha_operator.resources.meta import Object, checksum
 from espha_operator.status import checks
 from espha_operator.status.facts import Facts, Promise
+from espha_operator.status.storage import DiskFacts
 
 
 def plan(facts: Facts) -> list[Object] | None:
@@ -22,11 +23,14 @@ def plan(facts: Facts) -> list[Object] | None:
     3. Engines start when all topics exist.
     4. Adapters start when an engine is active.
     5. What has started once stays wanted: a broker's death must not take the engines along.
+    6. Kafka does not start on kept volumes that are another one's, nor before volumes are known.
     """
     model, deployment = facts.planned, facts.deployment
-    if model is None:
+    if model is None or facts.disks is None:
         return None
-    wanted = [*zookeeper.zookeeper(deployment), *kafka.kafka(deployment)]
+    wanted = zookeeper.zookeeper(deployment)
+    if facts.exists("kafka") or not facts.disks.foreign:
+        wanted += kafka.kafka(deployment, _may_format(facts.disks))
     wanted += engines.model(deployment, model)
     if facts.exists("engine") or _may_start_engines(facts):
         wanted += engines.engines(_with_engines(facts), model)
@@ -35,6 +39,13 @@ def plan(facts: Facts) -> list[Object] | None:
             _without(deployment, _misfits(facts)), model, facts.shared_claims
         )
     return [_signed(thing) for thing in wanted]
+
+
+def _may_format(disks: DiskFacts) -> str:
+    """Return which brokers may begin with an empty volume, as `kafka-start` reads it."""
+    if not disks.formatted:
+        return kafka.NEW
+    return "".join(f"{broker}\n" for broker in sorted(disks.may_format))
 
 
 def kept(facts: Facts) -> frozenset[str]:

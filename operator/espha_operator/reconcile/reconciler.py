@@ -15,6 +15,7 @@ from espha_operator.reconcile import models, plan, switchover, upgrades
 from espha_operator.reconcile.applier import REFUSED, Applier
 from espha_operator.reconcile.claims import Claims
 from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.reconcile.disks import DiskKeeper, Scene
 from espha_operator.reconcile.last_good import LastGood
 from espha_operator.reconcile.observe import Observed, observe
 from espha_operator.reconcile.order_logs import OrderLogs
@@ -63,6 +64,7 @@ class Reconciler:
         self._reporter = Reporter(cluster, namespace, name, clock)
         self._roller = Roller(cluster, tokens.of, clock)
         self._claims = Claims(cluster, clock)
+        self._disks = DiskKeeper(cluster, clock)
         self._keeper: tuple[str, TopicKeeper] | None = None
         self._topics = TopicView(clock)
         self._model: tuple[object, ModelFacts | Verdict] | None = None
@@ -94,6 +96,8 @@ class Reconciler:
         created = resource["metadata"].get("creationTimestamp", "")
         facts = self._facts(parsed, seen, before, created, paused=is_paused(resource))
         self._label(facts, seen)
+        self._disks.look(Scene(resource, facts, seen.pods, partial(self._tokens.of, parsed)))
+        facts = facts.replace(disks=self._disks.known)
         facts = self._apply(self._upgrader.upgraded(facts, before.images))
         self._upgrader.tell(facts)
         addresses = {pod.name: pod.address for pod in seen.pods}
@@ -101,6 +105,8 @@ class Reconciler:
             facts = facts.replace(rolling=self._roller.step(resource, facts, seen))
         proof = partial(self._tokens.of, parsed)
         switchover.follow(self._cluster, resource, facts, addresses, proof)
+        if not facts.paused:
+            self._disks.follow(Scene(resource, facts, seen.pods, proof))
         self._report(resource, before, facts)
 
     def _look(self, resource: Object, before: Status, wrong: Verdict) -> None:
@@ -140,7 +146,11 @@ class Reconciler:
             self._cluster.patch("StatefulSet", deployment.namespace, name, change)
         refused = (
             self._keep_token(deployment),
-            self._applier.apply(deployment, holding.wanted, plan.kept(facts) | holding.kept),
+            self._applier.apply(
+                deployment,
+                self._disks.fit(deployment, holding.wanted),
+                plan.kept(facts) | holding.kept,
+            ),
         )
         return facts.replace(error=" ".join(filter(None, refused)))
 
@@ -218,8 +228,8 @@ class Reconciler:
     def _with_topics(self, facts: Facts) -> Facts:
         if facts.planned and checks.brokers_ready(facts).ok:
             keeper = self._topic_keeper(facts.deployment.bootstrap)
-            names, change = facts.planned.topics, not facts.paused
-            topics = self._topics.look(keeper, facts.deployment, names, change=change)
+            model, change = facts.planned, not facts.paused
+            topics = self._topics.look(keeper, facts.deployment, model, change=change)
         else:
             topics = self._topics.known(facts.deployment)
         return facts.replace(topics=topics)

@@ -1,11 +1,12 @@
 """What Kafka says of the topics, asked beside the steps: no step waits for a broker."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
-from espha_operator.api.deployment import Deployment
+from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.reconcile.pauses import Pauses
 from espha_operator.status.facts import TopicFacts
 
@@ -24,7 +25,12 @@ class Keeper(Protocol):
     """Who asks, and makes what is missing."""
 
     def ensure(
-        self, deployment: Deployment, names: Iterable[str], *, change: bool = True
+        self,
+        deployment: Deployment,
+        names: Iterable[str],
+        *,
+        outputs: Collection[str] = (),
+        change: bool = True,
     ) -> TopicFacts:
         """Ask. Blocks for seconds."""
 
@@ -41,14 +47,15 @@ class TopicView:
         self._pauses = Pauses(FIRST, LONGEST)
 
     def look(
-        self, keeper: Keeper, deployment: Deployment, names: tuple[str, ...], *, change: bool
+        self, keeper: Keeper, deployment: Deployment, model: ModelFacts, *, change: bool
     ) -> TopicFacts | None:
         """Ask if it is time to; return the last answer, None before the first one.
 
         What was known of the topics stays true as long as nobody can look again.
         """
         if self._asked is None and self._clock() >= self._due:
-            self._asked = submit(keeper.ensure, deployment, names, change=change), self._clock()
+            ask = partial(keeper.ensure, outputs=model.output_topics, change=change)
+            self._asked = submit(ask, deployment, model.topics), self._clock()
         return self.known(deployment)
 
     def known(self, deployment: Deployment) -> TopicFacts | None:
@@ -72,10 +79,10 @@ class TopicView:
 
 
 def submit(
-    ask: Callable[..., TopicFacts], deployment: Deployment, names: tuple[str, ...], *, change: bool
+    ask: Callable[..., TopicFacts], deployment: Deployment, names: tuple[str, ...]
 ) -> Future[TopicFacts]:
     """Ask in another thread."""
-    return _ASKING.submit(ask, deployment, names, change=change)
+    return _ASKING.submit(ask, deployment, names)
 
 
 def _result(answer: Future[TopicFacts], deployment: Deployment) -> TopicFacts:

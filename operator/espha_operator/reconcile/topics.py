@@ -18,23 +18,40 @@ from espha.connectors.topics import own_settings
 from espha.protocol import brokers
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha_operator.api.deployment import Deployment
+from espha_operator.reconcile.room import output_bytes, segment_bytes
 from espha_operator.status.facts import TopicFacts
 
 # Seconds that Kafka may take for an answer, and for making a topic.
 ANSWER = 5
 MAKE = 15
-LARGEST = "max.message.bytes"
+LARGEST, SEGMENT = "max.message.bytes", "segment.bytes"
+KEEP = ("retention.ms", "retention.bytes")
 _LOG = logging.getLogger(__name__)
 
 
-def wanted_settings(deployment: Deployment, topic: str = "") -> dict[str, str]:
-    """Return the settings of a topic; without its name, those of most."""
+def wanted_settings(
+    deployment: Deployment, topic: str = "", outputs: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the settings of a topic; without its name, those of most.
+
+    Args:
+        deployment: whose topic.
+        topic: its name.
+        outputs: names of the topics that engines write for others.
+    """
+    topics, external = deployment.spec.topics, bool(deployment.spec.kafka.external)
+    kept_ms, kept_bytes = topics.retention_ms, -1
+    if topic in outputs:
+        kept_ms = topics.output_retention_ms(external=external)
+        kept_bytes = output_bytes(deployment, len(outputs))
+    segment = segment_bytes(deployment)
     return {
         "cleanup.policy": "delete",
-        "retention.ms": str(deployment.spec.topics.retention_ms),
-        "retention.bytes": "-1",
+        "retention.ms": str(kept_ms),
+        "retention.bytes": str(kept_bytes),
         "min.insync.replicas": str(deployment.spec.min_in_sync),
         LARGEST: str(MESSAGE_BYTES),
+        **({SEGMENT: str(segment)} if segment else {}),
         **own_settings(topic),
     }
 
@@ -48,46 +65,63 @@ class TopicKeeper:
         self._admin = AdminClient(self._settings, logger=_LOG)
 
     def ensure(
-        self, deployment: Deployment, names: Iterable[str], *, change: bool = True
+        self,
+        deployment: Deployment,
+        names: Iterable[str],
+        *,
+        outputs: Collection[str] = (),
+        change: bool = True,
     ) -> TopicFacts:
         """Make the topics that do not exist; say how the others are. Blocks for seconds.
 
         1. Ask which topics exist.
         2. Make the missing ones, when there are brokers enough.
         3. Compare the settings of the others with the wanted ones. What loses nothing is set: to
-           keep records for longer, to ask for more copies, to take larger messages. Any other
-           difference is only reported.
+           keep records for longer, to ask for more copies, to take larger messages; and of
+           outputs what the spec says, for nobody's state needs them. Any other difference is only
+           reported.
 
         Args:
             deployment: whose topics.
             names: of the topics.
+            outputs: those of them that engines write for others.
             change: False only looks.
         """
         try:
-            return self._ensure(deployment, list(names), change)
+            return self._ensure(deployment, list(names), outputs, change)
         except KafkaException as error:
             # Seen: a client that had lost every broker never found the new ones at their names.
             self._admin = AdminClient(self._settings, logger=_LOG)
             return TopicFacts(error=f"Kafka at {deployment.bootstrap}: {error.args[0].str()}")
 
-    def _ensure(self, deployment: Deployment, names: list[str], change: bool) -> TopicFacts:
+    def _ensure(
+        self, deployment: Deployment, names: list[str], outputs: Collection[str], change: bool
+    ) -> TopicFacts:
         seen = self._admin.list_topics(timeout=ANSWER)
         missing = [name for name in names if name not in seen.topics]
         there = {name: seen.topics[name] for name in names if name in seen.topics}
         if missing and change and _brokers_suffice(deployment, seen.brokers):
-            self._make(deployment, missing, seen.topics)
+            self._make(deployment, missing, outputs, seen.topics)
         return TopicFacts(
             brokers=len(seen.brokers),
             missing=tuple(missing),
             wrong=(
                 *_wrong_shapes(deployment, there),
-                *self._wrong_settings(deployment, there, change),
+                *self._wrong_settings(deployment, there, outputs, change),
             ),
             under_replicated=tuple(name for name, topic in there.items() if _lacks_copies(topic)),
         )
 
-    def _make(self, deployment: Deployment, names: list[str], there: Container[str]) -> None:
-        new = [_new(deployment, name, 1, wanted_settings(deployment, name)) for name in names]
+    def _make(
+        self,
+        deployment: Deployment,
+        names: list[str],
+        outputs: Collection[str],
+        there: Container[str],
+    ) -> None:
+        new = [
+            _new(deployment, name, 1, wanted_settings(deployment, name, outputs)) for name in names
+        ]
         if not deployment.spec.kafka.external and brokers.TRANSACTION_TOPIC not in there:
             # Before the first transaction, whose beginning would let Kafka make it, led by anybody.
             settings = brokers.transaction_topic(deployment.spec.min_in_sync)
@@ -98,7 +132,11 @@ class TopicKeeper:
             future.result()
 
     def _wrong_settings(
-        self, deployment: Deployment, topics: dict[str, Any], change: bool
+        self,
+        deployment: Deployment,
+        topics: dict[str, Any],
+        outputs: Collection[str],
+        change: bool,
     ) -> list[str]:
         asked = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
         if not asked:
@@ -108,8 +146,12 @@ class TopicKeeper:
         for resource, future in answers.items():
             name = resource.name
             there = {key: entry.value for key, entry in future.result().items()}
-            differ = differences(wanted_settings(deployment, name), there)
-            safe = {one.key: one.wanted for one in differ if change and _is_safe(one, topics[name])}
+            differ = differences(wanted_settings(deployment, name, outputs), there)
+            safe = {
+                one.key: one.wanted
+                for one in differ
+                if change and (_is_safe(one, topics[name]) or (name in outputs and one.keeps))
+            }
             why = self._set(name, safe)
             wrong += [f"{name}: {one.text}{why}" for one in differ if why or one.key not in safe]
         return wrong
@@ -140,6 +182,11 @@ class Difference(NamedTuple):
     there: str
 
     @property
+    def keeps(self) -> bool:
+        """Whether it is about how long records stay."""
+        return self.key in KEEP
+
+    @property
     def text(self) -> str:
         """The difference as a sentence."""
         return f"{self.key} is {self.there}, the spec says {self.wanted}."
@@ -163,11 +210,11 @@ def loses_nothing(one: Difference, in_sync: int) -> bool:
         one: the difference.
         in_sync: copies of the topic that are there and up to date.
     """
-    if one.key in ("retention.ms", "retention.bytes"):
+    if one.keeps:
         return int(one.wanted) < 0 or 0 <= int(one.there) < int(one.wanted)
     if one.key == "min.insync.replicas":
         return int(one.there) < int(one.wanted) <= in_sync
-    return one.key == LARGEST
+    return one.key in (LARGEST, SEGMENT)
 
 
 def _is_safe(one: Difference, topic: Any) -> bool:

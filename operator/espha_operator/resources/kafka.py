@@ -11,17 +11,22 @@ from espha_operator.resources.templates import render
 
 COMPONENT = "kafka"
 CONTROLLER_PORT = 9093
+NEW = "new\n"
+"""What lets all brokers begin with empty volumes."""
 
 
-def kafka(deployment: Deployment) -> list[Object]:
-    """Return everything a managed Kafka needs; nothing for an external one."""
+def kafka(deployment: Deployment, may_format: str = NEW) -> list[Object]:
+    """Return everything a managed Kafka needs; nothing for an external one.
+
+    `may_format` is what `kafka-start` reads where a volume is empty; its change restarts nobody.
+    """
     if deployment.spec.kafka.external:
         return []
     name = f"{deployment.name}-{COMPONENT}"
     files = _files(deployment)
     peers = {"client": KAFKA_PORT, "controller": CONTROLLER_PORT}
     return [
-        common.config_map(deployment, name, COMPONENT, files),
+        common.config_map(deployment, name, COMPONENT, {**files, "format": may_format}),
         common.service(deployment, f"{name}-headless", COMPONENT, peers, headless=True),
         common.service(deployment, name, COMPONENT, {"client": KAFKA_PORT}),
         common.disruption_budget(deployment, COMPONENT),

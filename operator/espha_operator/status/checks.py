@@ -9,6 +9,7 @@ from collections.abc import Callable
 from espha.protocol.states import EngineState
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
+from espha_operator.status.storage import CRITICAL, WARN, Room, fullest, sentence
 from espha_operator.status.summary import summarise
 
 Check = Callable[[Facts], Verdict]
@@ -139,6 +140,8 @@ def replicas_in_sync(facts: Facts) -> Verdict:
 def snapshots_in_reach(facts: Facts) -> Verdict:
     """Check that the topics still hold what comes after the newest snapshot."""
     topics = facts.deployment.spec.topics
+    if topics.trimmed:
+        return _trimmed(facts)
     if topics.retention_ms < 0:
         return Verdict(Reason.UNLIMITED, "Topics keep all records.")
     if not facts.exists("engine"):
@@ -152,6 +155,46 @@ def snapshots_in_reach(facts: Facts) -> Verdict:
         text = f"{kept}, and the newest snapshot is older:"
         return Verdict(Reason.TOO_OLD, f"{text} an engine that starts again has no way back.")
     return Verdict(Reason.IN_REACH, f"{kept}, longer than back to the newest snapshot.")
+
+
+def _trimmed(facts: Facts) -> Verdict:
+    held = facts.disks.trim_held if facts.disks else ""
+    text = "What neither snapshots nor input adapters need is deleted from the topics."
+    return Verdict(Reason.TRIMMED, f"{text} Not now: {held}" if held else text)
+
+
+def volumes_fit(facts: Facts) -> Verdict:
+    """Check that volumes are as large as the spec says."""
+    disks = facts.disks
+    if disks is None:
+        return _not_started(facts)
+    if disks.foreign and not facts.exists("kafka"):
+        return Verdict(Reason.FOREIGN_VOLUMES, disks.foreign)
+    if disks.refused:
+        return Verdict(Reason.CANNOT_GROW, disks.refused)
+    if disks.growing:
+        return Verdict(Reason.GROWING, f"To be larger: {', '.join(disks.growing)}.")
+    return Verdict(Reason.AS_WANTED, "All volumes are as large as the spec says.")
+
+
+def storage_low(facts: Facts) -> Verdict:
+    """Check whether a volume is nearly full; this one is true when something is wrong."""
+    rooms = [*_rooms_of_engines(facts), *(facts.disks.rooms if facts.disks else ())]
+    full = fullest(rooms)
+    if not full:
+        return Verdict(Reason.ENOUGH, f"No volume of {len(rooms)} is used to {WARN:.0%}.")
+    if full[0].share >= CRITICAL:
+        text = f"Nearly full: {sentence(full)}. Enlarge the storage, or keep records for less time."
+        return Verdict(Reason.CRITICAL, text)
+    return Verdict(Reason.LOW, f"Volumes fill up: {sentence(full)}.")
+
+
+def _rooms_of_engines(facts: Facts) -> list[Room]:
+    return [
+        Room(one.name, one.volume_bytes, one.volume_bytes - (one.volume_free_bytes or 0))
+        for one in facts.engines
+        if one.volume_bytes
+    ]
 
 
 def adapters_ready(facts: Facts) -> Verdict:
@@ -179,6 +222,7 @@ CHAIN: tuple[tuple[str, Check], ...] = (
     ("EnginesReady", engines_ready),
     ("ReplicasInSync", replicas_in_sync),
     ("SnapshotsInReach", snapshots_in_reach),
+    ("VolumesFit", volumes_fit),
     ("AdaptersReady", adapters_ready),
 )
 
@@ -186,7 +230,7 @@ CHAIN: tuple[tuple[str, Check], ...] = (
 def judge(facts: Facts) -> dict[str, Verdict]:
     """Return all verdicts in order, `Ready` last."""
     parts = {name: check(facts) for name, check in CHAIN}
-    return {**parts, **summarise(facts, parts)}
+    return {**parts, "StorageLow": storage_low(facts), **summarise(facts, parts)}
 
 
 def _about(seconds: float) -> str:

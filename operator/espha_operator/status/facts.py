@@ -9,6 +9,7 @@ from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.status import UsedImages
 from espha_operator.status.reasons import Reason
+from espha_operator.status.storage import DiskFacts
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ class Facts:
         topics: what Kafka says; None: nobody has asked it yet.
         error: what the API server refuses, as a sentence; empty: nothing.
         rolling: what is done, or waited for, to bring pods up to date; empty: all of them are.
+        disks: what is known of the volumes; None: nothing yet.
         shared_claims: claims of volumes that several nodes can mount at a time.
         last_good: the model that was valid last, while that of the spec is not.
         promised: what the StatefulSets that are wanted now are to be, by name.
@@ -139,6 +141,7 @@ class Facts:
     topics: TopicFacts | None = None
     error: str = ""
     rolling: str = ""
+    disks: DiskFacts | None = None
     shared_claims: frozenset[str] = frozenset()
     last_good: ModelFacts | None = None
     promised: Mapping[str, Promise] = field(default_factory=dict)

@@ -79,10 +79,20 @@ class Reason(Explained):
     NO_ANSWER = "NoAnswer", "An engine does not answer the operator."
     IN_SYNC = "InSync", "All engines are in sync.", True
 
+    TRIMMED = "Trimmed", "What no snapshot needs is deleted from the topics.", True
     UNLIMITED = "Unlimited", "Topics keep all records.", True
     NO_SNAPSHOT = "NoSnapshot", "Topics forget, and no engine has a snapshot."
     TOO_OLD = "TooOld", "Topics forget sooner than back to the newest snapshot."
     IN_REACH = "InReach", "Topics reach back to the newest snapshot.", True
+
+    AS_WANTED = "AsWanted", "All volumes are as large as the spec says.", True
+    GROWING = "Growing", "Volumes are being made larger.", True
+    CANNOT_GROW = "CannotGrow", "Volumes that are to be larger cannot grow."
+    FOREIGN_VOLUMES = "ForeignVolumes", "Kept volumes belong to another number of servers."
+
+    CRITICAL = "Critical", "A volume is used to more than 90 %.", True
+    LOW = "Low", "A volume is used to more than 80 %.", True
+    ENOUGH = "Enough", "No volume is nearly full."
 
     ADAPTERS_MISSING = "AdaptersMissing", "Some pods of adapters are not ready."
     NO_ADAPTERS = "None", "The deployment has no adapters.", True

@@ -13,7 +13,7 @@ from espha.protocol.states import EngineState
 from espha_operator.reconcile import models, observe, reconciler, topic_view
 from support.status import engine_status
 from unit.operator import samples
-from unit.operator.memory import Keeper, MemoryCluster, Play, at_once
+from unit.operator.memory import Disks, Keeper, MemoryCluster, Play, at_once
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -50,6 +50,7 @@ def golden() -> Callable[[str, list[dict[str, Any]]], None]:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
     monkeypatch.setattr(reconciler, "TopicKeeper", Keeper)
     monkeypatch.setattr(topic_view, "submit", at_once)
+    monkeypatch.setattr(reconciler, "DiskKeeper", Disks)
     for name in ("read", "check"):
         monkeypatch.setattr(
             models, name, lambda xml, *_: samples.BROKEN if "bad" in xml else samples.MODEL

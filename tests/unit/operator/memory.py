@@ -8,6 +8,7 @@ from typing import Any
 
 from kubernetes.client.exceptions import ApiException
 
+from espha_operator.api.deployment import Deployment
 from espha_operator.api.images import Images
 from espha_operator.reconcile.order_logs import OrderLogs
 from espha_operator.reconcile.reconciler import Reconciler
@@ -15,6 +16,7 @@ from espha_operator.reconcile.tokens import Tokens
 from espha_operator.reconcile.upgrades import Upgrader
 from espha_operator.resources import meta
 from espha_operator.status.facts import TopicFacts
+from espha_operator.status.storage import DiskFacts
 from unit.operator import samples
 
 Object = dict[str, Any]
@@ -129,7 +131,7 @@ class MemoryCluster:
                 else:
                     meta[group][key] = value
 
-    def delete(self, kind: str, namespace: str, name: str, uid: str = "") -> None:
+    def delete(self, kind: str, namespace: str, name: str, uid: str = "", **_: Any) -> None:
         """Delete an object."""
         self.writes.append(f"delete {kind} {name}")
         del self.objects[kind, name]
@@ -159,6 +161,25 @@ class Keeper:
     def ensure(self, *_: Any, **__: Any) -> TopicFacts:
         """Find nothing amiss."""
         return TopicFacts(brokers=3)
+
+
+class Disks:
+    """Volumes of which nothing is to be said."""
+
+    known = DiskFacts()
+
+    def __init__(self, *_: Any) -> None:
+        """Take what the real one takes."""
+
+    def look(self, *_: Any) -> None:
+        """Look at nothing."""
+
+    def follow(self, *_: Any) -> None:
+        """Follow no request."""
+
+    def fit(self, _: Deployment, wanted: list[Object]) -> list[Object]:
+        """Change nothing."""
+        return wanted
 
 
 class Clock:

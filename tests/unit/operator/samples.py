@@ -8,6 +8,7 @@ from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.status.facts import Facts, SetFacts, TopicFacts, Verdict
 from espha_operator.status.reasons import Reason
+from espha_operator.status.storage import DiskFacts
 from support.status import MODEL_DIGEST, engine_status
 
 MODEL = ModelFacts(
@@ -68,7 +69,9 @@ def healthy(**changes: Any) -> Facts:
         engine_status("demo-engine-1", EngineState.ACTIVE),
         engine_status("demo-engine-2"),
     )
-    facts = Facts(deployment(**FULL), MODEL, sets, 3, engines, TopicFacts(brokers=3))
+    facts = Facts(
+        deployment(**FULL), MODEL, sets, 3, engines, TopicFacts(brokers=3), disks=DiskFacts()
+    )
     return facts.replace(**changes)
 
 

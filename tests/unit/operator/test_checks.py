@@ -15,7 +15,7 @@ SHORT = {**FULL, "topics": {"prefix": "p", "retention": "1h"}}
 
 
 # Conditions that are true for what is out of the ordinary.
-UNUSUAL = ("Progressing", "Stalled", "Paused")
+UNUSUAL = ("Progressing", "Stalled", "Paused", "StorageLow")
 
 
 def test_a_healthy_deployment_is_ready() -> None:

@@ -48,7 +48,10 @@ def test_zookeeper_is_golden(golden: Callable[[str, Objects], None]) -> None:
 
 
 def test_kafka_is_golden(golden: Callable[[str, Objects], None]) -> None:
-    golden("kafka", kafka.kafka(deployment(kafka={"config": {"log.segment.bytes": 1048576}})))
+    golden(
+        "kafka",
+        kafka.kafka(deployment(kafka={"config": {"log.segment.bytes": 1048576}})),
+    )
 
 
 def test_engines_are_golden(golden: Callable[[str, Objects], None]) -> None:
@@ -161,6 +164,7 @@ def test_the_broker_that_leads_is_the_last_one_to_become_controller() -> None:
     assert int(own[fetch]) < int(usual[fetch])
     assert int(own[election]) > 2 * int(usual[election])
     assert sorted(named(objects, "ConfigMap", "demo-kafka")["data"]) == [
+        "format",
         f"server-{brokers.LEADER}.properties",
         "server.properties",
     ]

@@ -1,0 +1,265 @@
+"""The volumes of a deployment: their growth, how full they are, and what lies on them.
+
+What takes long is looked for beside the steps, now and then.
+"""
+
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from kubernetes.client.exceptions import ApiException
+
+from espha.protocol.http import at
+from espha_operator.api.deployment import Deployment
+from espha_operator.api.names import HTTP_PORT, ZOOKEEPER_PORT
+from espha_operator.reconcile import growth, replacing
+from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.reconcile.growth import CLAIM, SERVERS, SET, Grower
+from espha_operator.reconcile.kafka_talk import KafkaTalk, Quorum, TalkError, talk
+from espha_operator.reconcile.observe import Pod, selector
+from espha_operator.reconcile.trimming import Trimmer
+from espha_operator.resources.meta import Object
+from espha_operator.status import checks, storage
+from espha_operator.status.facts import Facts
+from espha_operator.status.replacing import Others, decide
+from espha_operator.status.storage import WARN, Claim, DiskFacts, Room
+
+# Seconds between two looks: usually, and while somebody waits for what comes of one.
+USUALLY, SOON = 30.0, 3.0
+_ANSWER = 1.0
+# Of all deployments together; no step waits for one of these.
+_LOOKING = ThreadPoolExecutor(max_workers=8, thread_name_prefix="disks")
+_LOG = logging.getLogger(__name__)
+
+Submit = Callable[[Callable[[], "Look"]], "Future[Look]"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found at one moment."""
+
+    facts: DiskFacts = field(default_factory=DiskFacts)
+    claims: tuple[Claim, ...] = ()
+    others: Others = field(default_factory=Others)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a look is about."""
+
+    resource: Object
+    facts: Facts
+    pods: tuple[Pod, ...]
+    token: Callable[[], str]
+    wanted: list[Object] = field(default_factory=list)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where the supervisors of pods are, as far as these have an address."""
+        return {pod.name: at(pod.address, HTTP_PORT) for pod in self.pods if pod.address}
+
+
+class DiskKeeper:
+    """Keeps the volumes of one deployment."""
+
+    def __init__(
+        self, cluster: Cluster, clock: Callable[[], float], submit: Submit = _LOOKING.submit
+    ) -> None:
+        """Remember what was seen last, and what was refused."""
+        self._cluster, self._clock, self._submit = cluster, clock, submit
+        self._grower, self._trimmer = Grower(cluster, clock), Trimmer(clock)
+        self._asked: Future[Look] | None = None
+        self._seen: Look | None = None
+        self._due = 0.0
+        self._wanted: list[Object] = []
+
+    @property
+    def known(self) -> DiskFacts | None:
+        """What was seen last; None: nothing yet."""
+        return self._seen.facts if self._seen else None
+
+    def look(self, scene: Scene) -> None:
+        """Take in the last look, and begin the next one when it is time."""
+        if self._asked is not None and self._asked.done():
+            found, self._asked = _result(self._asked), None
+            self._seen = found or self._seen
+            self._due = self._clock() + (SOON if _hurries(scene, found) else USUALLY)
+        if self._asked is None and self._clock() >= self._due:
+            whole = replace(scene, wanted=self._wanted)
+            self._asked = self._submit(lambda: self._look(whole))
+
+    def hurry(self) -> None:
+        """Look again with the next step."""
+        self._due = 0.0
+
+    def fit(self, deployment: Deployment, wanted: list[Object]) -> list[Object]:
+        """Return wanted objects as they can be applied now; deletes sets without their pods."""
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.hurry()
+        where = deployment.namespace
+        sets = self._cluster.list(SET, where, selector(deployment))
+        live = {one["metadata"]["name"]: one for one in sets}
+        fitted = growth.fit(wanted, live, self._seen.claims if self._seen else ())
+        for one in fitted.orphan:
+            meta = one["metadata"]
+            _LOG.info("%s/%s is made anew, for larger volumes", where, meta["name"])
+            self._cluster.delete(SET, where, meta["name"], uid=meta["uid"], orphan=True)
+        return fitted.wanted
+
+    def follow(self, scene: Scene) -> None:
+        """Bring a request to replace a pod one step further."""
+        request = replacing.requested(scene.resource)
+        if not request or self._seen is None:
+            return
+        seen = self._seen
+        next_ = decide(request, scene.facts, seen.claims, seen.others)
+        pod = None
+        if next_.action == "delete":
+            deployment = scene.facts.deployment
+            pods = self._cluster.list("Pod", deployment.namespace, selector(deployment))
+            pod = next((one for one in pods if one["metadata"]["name"] == next_.pod), None)
+        replacing.follow(self._cluster, scene.resource, pod, next_)
+        self.hurry()
+
+    def _look(self, scene: Scene) -> Look:
+        """Look at claims, servers and logs; have claims grow and logs trimmed."""
+        deployment = scene.facts.deployment
+        found = self._cluster.list(CLAIM, deployment.namespace, selector(deployment))
+        claims = tuple(growth.claim(one) for one in found)
+        wanted = [] if scene.facts.paused else scene.wanted
+        growing, refused = self._grower.grow(scene.resource, wanted, claims)
+        serving, rooms = _zookeeper(scene, claims)
+        facts = DiskFacts(growing=growing, refused=refused, foreign=_foreign(deployment, claims))
+        quorum, others = Quorum(), Others(error="it was not asked.", serving=serving)
+        trimmed = False
+        if _may_ask(scene.facts):
+            try:
+                with talk(deployment.bootstrap) as kafka:
+                    if not deployment.spec.kafka.external:
+                        rooms += _brokers(deployment, kafka.rooms())
+                        quorum = kafka.quorum()
+                    others = Others(absent=kafka.absent(), serving=serving)
+                    facts = replace(facts, trim_held=self._trim(kafka, scene, rooms))
+                    trimmed = _is_trimmed(deployment)
+            except TalkError as error:
+                others = Others(error=str(error), serving=serving)
+        self._mark(scene.facts, claims)
+        formatted, allowed = storage.may_format(
+            deployment.spec.kafka.replicas, claims, quorum.ends, quorum.leader, quorum.certain
+        )
+        facts = replace(
+            facts,
+            rooms=self._with_silent(rooms),
+            trimmed=trimmed,
+            formatted=formatted,
+            may_format=allowed,
+        )
+        return Look(facts, claims, others)
+
+    def _with_silent(self, rooms: list[Room]) -> tuple[Room, ...]:
+        """Add what was known of servers that do not answer: perhaps their volume is full."""
+        told = {one.owner for one in rooms}
+        before = self._seen.facts.rooms if self._seen else ()
+        return (*rooms, *(one for one in before if one.owner not in told))
+
+    def _trim(self, kafka: KafkaTalk, scene: Scene, rooms: list[Room]) -> str:
+        facts = scene.facts
+        if not _is_trimmed(facts.deployment) or facts.planned is None or facts.paused:
+            return ""
+        topics = facts.topics
+        if topics is None or topics.error or topics.missing:
+            return "Waits for the topics."
+        scarce = any(one.share >= WARN for one in rooms)
+        return self._trimmer.step(
+            kafka, facts, facts.planned, scene.addresses, scene.token(), scarce=scarce
+        )
+
+    def _mark(self, facts: Facts, claims: tuple[Claim, ...]) -> None:
+        """Note on the claims of brokers that they hold data, once all of them serve."""
+        kafka = facts.deployment.spec.kafka
+        fresh = [one for one in claims if one.component == "kafka" and one.servers is None]
+        if kafka.external or not fresh or facts.paused:
+            return
+        if not checks.kafka_ready(facts).ok or not facts.topics:
+            return
+        for one in fresh:
+            change = {"metadata": {"labels": {SERVERS: str(kafka.replicas)}}}
+            if not one.leaving:
+                self._cluster.patch(CLAIM, facts.deployment.namespace, one.name, change)
+
+
+def _is_trimmed(deployment: Deployment) -> bool:
+    return deployment.spec.topics.trimmed
+
+
+def _may_ask(facts: Facts) -> bool:
+    return bool(facts.deployment.spec.kafka.external) or facts.set("kafka").ready > 0
+
+
+def _hurries(scene: Scene, found: Look | None) -> bool:
+    """Tell whether somebody waits for what comes of the next look."""
+    if found is None or replacing.requested(scene.resource):
+        return True
+    facts = found.facts
+    waits = (facts.growing and not facts.refused) or facts.foreign
+    fresh = any(one.component == "kafka" and one.servers is None for one in found.claims)
+    return bool(waits or fresh or not found.claims)
+
+
+def _result(asked: "Future[Look]") -> Look | None:
+    try:
+        return asked.result()
+    except ApiException as error:
+        _LOG.warning("volumes: %s", reason(error))
+    except Exception:  # of a kind that nobody has foreseen; the next look is the next try
+        _LOG.exception("volumes")
+    return None
+
+
+def _foreign(deployment: Deployment, claims: tuple[Claim, ...]) -> str:
+    kafka = deployment.spec.kafka
+    if kafka.external:
+        return ""
+    return storage.foreign(deployment.name, "kafka", kafka.replicas, claims)
+
+
+def _brokers(deployment: Deployment, rooms: Mapping[int, tuple[int, int]]) -> list[Room]:
+    return [
+        Room(f"{deployment.name}-kafka-{broker}", total, used)
+        for broker, (total, used) in sorted(rooms.items())
+    ]
+
+
+def _zookeeper(scene: Scene, claims: tuple[Claim, ...]) -> tuple[frozenset[str], list[Room]]:
+    """Return the servers of a managed ZooKeeper that serve, and what they have on their volumes."""
+    sizes = {one.name: one.capacity for one in claims}
+    serving, rooms = set(), []
+    for pod in scene.pods:
+        if pod.component != "zookeeper" or not pod.address:
+            continue
+        if "Mode: " in four_letters(pod.address, "srvr"):
+            serving.add(pod.name)
+        told = dict(
+            line.split(": ", 1)
+            for line in four_letters(pod.address, "dirs").splitlines()
+            if ": " in line
+        )
+        used = [told[one] for one in ("datadir_size", "logdir_size") if one in told]
+        total = sizes.get(f"data-{pod.name}", 0)
+        if used and total and all(one.strip().isdecimal() for one in used):
+            rooms.append(Room(pod.name, total, sum(map(int, used))))
+    return frozenset(serving), rooms
+
+
+def four_letters(address: str, word: str) -> str:
+    """Return what a ZooKeeper server says to a four-letter word; empty: nothing."""
+    try:
+        with socket.create_connection((address, ZOOKEEPER_PORT), timeout=_ANSWER) as connection:
+            connection.sendall(word.encode())
+            with connection.makefile("rb") as answer:
+                return answer.read(1 << 14).decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,137 @@
+"""Volumes: whether they are as large as the spec says, and how full they are. Pure.
+
+These facts are looked for now and then, beside the steps.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+WARN, CRITICAL = 0.8, 0.9
+"""Shares of a volume."""
+# A message with one more percent would be one more write of the status.
+_STEP = 5
+
+
+@dataclass(frozen=True)
+class Room:
+    """A volume: whose it is, its bytes, and how many of them are used."""
+
+    owner: str
+    total: int
+    used: int
+
+    @property
+    def share(self) -> float:
+        """How much of it is used, 0 to 1."""
+        return self.used / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True)
+class DiskFacts:
+    """What is known of the volumes.
+
+    Attributes:
+        rooms: of engines, brokers and ZooKeeper servers, as far as they are known.
+        growing: claims that are to be larger than they are.
+        refused: why volumes cannot grow, as a sentence; empty: nobody has refused it.
+        foreign: why kept volumes do not fit the deployment, as a sentence; empty: they do.
+        trim_held: why the logs are not trimmed, as a sentence; empty: they are, as far as they can.
+        trimmed: whether the logs have been trimmed behind snapshots.
+        formatted: whether the brokers' volumes hold a cluster already.
+        may_format: ordinals of brokers that may begin with an empty volume.
+    """
+
+    rooms: tuple[Room, ...] = ()
+    growing: tuple[str, ...] = ()
+    refused: str = ""
+    foreign: str = ""
+    trim_held: str = ""
+    trimmed: bool = False
+    formatted: bool = False
+    may_format: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A PersistentVolumeClaim, as far as the operator looks at it.
+
+    Attributes:
+        name: `<volume>-<pod>`.
+        component: kafka, zookeeper or engine.
+        uid: differs when it was made anew.
+        request: bytes asked for.
+        capacity: bytes that the volume has; 0: it is not bound yet.
+        owners: uids of those with which it goes.
+        servers: how many servers there were when this one was part of them; None: never yet.
+        leaving: whether it is being deleted.
+    """
+
+    name: str
+    component: str
+    uid: str = ""
+    request: int = 0
+    capacity: int = 0
+    owners: frozenset[str] = field(default_factory=frozenset)
+    servers: int | None = None
+    leaving: bool = False
+
+    @property
+    def ordinal(self) -> int:
+        """Number of its pod."""
+        return int(self.name.rpartition("-")[2])
+
+
+def fullest(rooms: Iterable[Room]) -> list[Room]:
+    """Return the volumes that are nearly full, the fullest one first."""
+    return sorted((one for one in rooms if one.share >= WARN), key=lambda one: -one.share)
+
+
+def sentence(rooms: Iterable[Room]) -> str:
+    """Say how full volumes are, in steps that do not change all the time."""
+    return ", ".join(f"{one.owner} {_percent(one.share)}" for one in rooms)
+
+
+def _percent(share: float) -> str:
+    return f"more than {int(share * 100) // _STEP * _STEP} %"
+
+
+def foreign(name: str, component: str, servers: int, claims: Iterable[Claim]) -> str:
+    """Say why kept volumes cannot serve so many servers; empty: they can.
+
+    Two empty volumes beside one with data would be a majority, and elect one of themselves: what
+    the third one holds would be lost.
+    """
+    other = [one for one in claims if one.component == component and one.servers is not None]
+    wrong = sorted({one.servers for one in other if one.servers != servers and one.servers})
+    if not wrong:
+        return ""
+    listed = ", ".join(sorted(one.name for one in other))
+    return (
+        f"Kept volumes ({listed}) are of {wrong[0]} servers of {component}, and the spec of {name} "
+        f"says {servers}: give {wrong[0]}, or delete these claims."
+    )
+
+
+def may_format(
+    servers: int, claims: Iterable[Claim], ends: Mapping[int, int], leader: int, certain: int
+) -> tuple[bool, frozenset[int]]:
+    """Say whether a Kafka exists already, and which brokers may begin with an empty volume.
+
+    A new Kafka: all. Else a broker that comes with an empty volume has forgotten for what it has
+    voted and what it has acknowledged. It is one voter among others again when everything that is
+    certain lies on a majority without it.
+
+    Args:
+        servers: number of brokers, each of which is a controller as well.
+        claims: the volumes.
+        ends: by broker, the offset behind the last record of the controllers that it has.
+        leader: the active controller; -1: there is none.
+        certain: offset below which everything is on a majority.
+    """
+    mine = [one for one in claims if one.component == "kafka"]
+    if all(one.servers is None for one in mine):
+        return False, frozenset(range(servers))
+    empty = {one.ordinal for one in mine if one.servers is None and not one.leaving}
+    have = {broker for broker, end in ends.items() if end >= certain >= 0}
+    allowed = {one for one in empty if leader not in (-1, one) and len(have - empty) * 2 > servers}
+    return True, frozenset(allowed)

@@ -1,0 +1,204 @@
+"""Looks at volumes, and what comes of them, on an API server in memory; Kafka is played."""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from espha_operator.reconcile import disks, plan, trimming
+from espha_operator.reconcile.disks import DiskKeeper, Look, Scene
+from espha_operator.reconcile.kafka_talk import Quorum, TalkError
+from espha_operator.reconcile.observe import Pod
+from espha_operator.resources import zookeeper
+from unit.operator.memory import Clock, MemoryCluster
+from unit.operator.samples import MODEL, deployment, healthy
+
+Object = dict[str, Any]
+
+
+def at_once(ask: Any) -> "Future[Look]":
+    answer: Future[Look] = Future()
+    try:
+        answer.set_result(ask())
+    except Exception as error:
+        answer.set_exception(error)
+    return answer
+
+
+class _Talk:
+    """A Kafka that answers."""
+
+    def __init__(self) -> None:
+        self.deleted: list[Mapping[str, int]] = []
+        self.marked: list[str] = []
+        self.known: set[bytes] = set()
+        self.full = 0.5
+        self.leader = 0
+        self.ends = {0: 10, 1: -1, 2: 10}
+
+    def rooms(self) -> dict[int, tuple[int, int]]:
+        return {broker: (1000, int(1000 * self.full)) for broker in range(3)}
+
+    def quorum(self) -> Quorum:
+        return Quorum(self.leader, 10, self.ends)
+
+    def absent(self) -> frozenset[int]:
+        return frozenset({1})
+
+    def ids(self, topics: Any) -> dict[str, str]:
+        return dict.fromkeys(topics, "id")
+
+    def delete_before(self, offsets: Mapping[str, int]) -> None:
+        self.deleted.append(dict(offsets))
+
+    def keys(self, topic: str) -> set[bytes]:
+        return self.known
+
+    def mark_trimmed(self, positions: str) -> None:
+        self.marked.append(positions)
+
+
+class _Play(DiskKeeper):
+    """A keeper with its cluster, clock and Kafka at hand."""
+
+    def __init__(self, cluster: MemoryCluster, clock: Clock, talk: _Talk) -> None:
+        self.cluster, self.clock, self.talk = cluster, clock, talk
+        super().__init__(cluster, clock, at_once)  # type: ignore[arg-type]
+
+    def seen(self, resource: Object | None = None, **facts: Any) -> None:
+        """Look, and take in what was seen."""
+        pods = (Pod("demo-engine-0", "engine", "10.0.0.9", None),)
+        meta = {"name": "demo", "namespace": "shop", "uid": "uid-1"}
+        whole = resource or {"metadata": meta}
+        model = MODEL.__class__(**{**vars(MODEL), "input_topics": {"cq/memory": MODEL.topics[0]}})
+        scene = Scene(whole, healthy(model=model, **facts), pods, lambda: "token")
+        self.clock.now += 600
+        self.look(scene)
+        self.look(scene)
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> _Play:
+    talk = _Talk()
+
+    @contextmanager
+    def connected(bootstrap: str) -> Iterator[_Talk]:
+        yield talk
+
+    monkeypatch.setattr(disks, "talk", connected)
+    monkeypatch.setattr(disks, "four_letters", lambda *_: "")
+    monkeypatch.setattr(trimming, "_kept", lambda address: ())
+    return _Play(MemoryCluster(), Clock(), talk)
+
+
+def claim(play: _Play, name: str, component: str, **labels: str) -> None:
+    play.cluster.objects["PersistentVolumeClaim", name] = {
+        "metadata": {
+            "name": name,
+            "uid": name,
+            "labels": {"app.kubernetes.io/component": component, **labels},
+        },
+        "spec": {"resources": {"requests": {"storage": "1Gi"}}},
+        "status": {"capacity": {"storage": "1Gi"}},
+    }
+
+
+def format_of(play: _Play) -> str:
+    assert play.known is not None
+    objects = plan.plan(healthy(disks=play.known)) or []
+    made = next(one for one in objects if one["metadata"]["name"] == "demo-kafka")
+    return str(made["data"]["format"])
+
+
+def test_nothing_is_known_before_the_first_look(play: _Play) -> None:
+    assert play.known is None
+    play.seen()
+    assert play.known is not None
+
+
+def test_brokers_that_serve_are_no_longer_new(play: _Play) -> None:
+    """Their claims say so, and outlive the deployment where they are kept."""
+    for broker in range(3):
+        claim(play, f"data-demo-kafka-{broker}", "kafka")
+    play.seen(topics=None)
+    assert format_of(play) == "new\n"
+    play.seen()
+    play.seen()
+    assert format_of(play) == ""
+    del play.cluster.objects["PersistentVolumeClaim", "data-demo-kafka-1"]
+    claim(play, "data-demo-kafka-1", "kafka")
+    play.seen(topics=None)
+    assert format_of(play) == "1\n"
+    play.talk.leader = -1
+    play.seen(topics=None)
+    assert format_of(play) == ""
+
+
+def test_kept_volumes_of_a_smaller_kafka_are_named(play: _Play) -> None:
+    claim(play, "data-demo-kafka-0", "kafka", **{"espha.dev/servers": "1"})
+    play.seen()
+    assert play.known is not None
+    assert "of 1 servers" in play.known.foreign
+
+
+def test_a_broker_that_does_not_answer_any_more_is_still_full(
+    play: _Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full volume ends a broker: that is when people want to know why."""
+    play.talk.full = 0.97
+    play.seen()
+
+    @contextmanager
+    def silent(bootstrap: str) -> Iterator[_Talk]:
+        raise TalkError("no answer")
+        yield
+
+    monkeypatch.setattr(disks, "talk", silent)
+    play.seen()
+    assert play.known is not None
+    assert [one.share for one in play.known.rooms] == [0.97] * 3
+
+
+def test_a_look_that_fails_leaves_what_was_known(
+    play: _Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play.seen()
+    before = play.known
+
+    def broken(*_: Any) -> list[Object]:
+        raise OSError("gone")
+
+    monkeypatch.setattr(play.cluster, "list", broken)
+    play.seen()
+    assert play.known is before
+
+
+def test_a_set_is_made_anew_once_its_claims_have_grown(play: _Play) -> None:
+    wanted = zookeeper.zookeeper(deployment(zookeeper={"storage": {"size": "2Gi"}}))
+    for one in zookeeper.zookeeper(deployment()):
+        play.cluster.apply(one)
+    there = play.cluster.objects["StatefulSet", "demo-zookeeper"]
+    there["metadata"]["uid"] = "set-1"
+    for server in range(3):
+        claim(play, f"data-demo-zookeeper-{server}", "zookeeper")
+    play.seen()
+    assert (
+        play.fit(deployment(), wanted)[-1]["spec"]["volumeClaimTemplates"]
+        == (there["spec"]["volumeClaimTemplates"])
+    )
+    for server in range(3):
+        made = play.cluster.objects["PersistentVolumeClaim", f"data-demo-zookeeper-{server}"]
+        made["spec"]["resources"]["requests"]["storage"] = "2Gi"
+    play.seen()
+    there["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] = "Retain"
+    play.fit(deployment(), wanted)
+    assert "delete StatefulSet demo-zookeeper" in play.cluster.writes
+
+
+def test_topics_are_left_alone_while_no_snapshot_is_known(play: _Play) -> None:
+    play.seen()
+    assert play.known is not None
+    assert "0 of 2 engines have a snapshot" in play.known.trim_held
+    assert play.talk.deleted == [{}]

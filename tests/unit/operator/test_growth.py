@@ -1,0 +1,129 @@
+"""Volumes grow without a pod's restart, and who refuses it is asked seldom and heard once."""
+
+import copy
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from espha_operator.reconcile import growth
+from espha_operator.reconcile.growth import Grower, claim, fit
+from espha_operator.resources import zookeeper
+from espha_operator.status.storage import Claim
+from unit.operator.samples import deployment
+
+Object = dict[str, Any]
+RESOURCE = {"metadata": {"name": "demo", "namespace": "shop", "uid": "uid-1"}}
+GIB = 1 << 30
+
+
+def wanted(size: str = "2Gi") -> list[Object]:
+    return zookeeper.zookeeper(deployment(zookeeper={"storage": {"size": size}}))
+
+
+def live(size: str = "1Gi", when_deleted: str = "Delete", **meta: Any) -> dict[str, Object]:
+    made = copy.deepcopy(wanted(size)[-1])
+    made["metadata"] |= {"uid": "set-1", **meta}
+    made["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] = when_deleted
+    return {"demo-zookeeper": made}
+
+
+def claims(size: int, *owners: str) -> list[Claim]:
+    return [
+        Claim(f"data-demo-zookeeper-{number}", "zookeeper", request=size, capacity=size,
+              owners=frozenset(owners))
+        for number in range(3)
+    ]  # fmt: skip
+
+
+def test_a_claim_is_read() -> None:
+    one = {
+        "metadata": {
+            "name": "data-demo-kafka-1",
+            "uid": "u",
+            "labels": {"app.kubernetes.io/component": "kafka", "espha.dev/servers": "3"},
+            "ownerReferences": [{"uid": "set-1"}],
+        },
+        "spec": {"resources": {"requests": {"storage": "1Gi"}}},
+        "status": {"capacity": {"storage": "1Gi"}},
+    }
+    read = claim(one)
+    assert (read.component, read.request, read.capacity, read.ordinal) == ("kafka", GIB, GIB, 1)
+    assert (set(read.owners), read.servers, read.leaving) == ({"set-1"}, 3, False)
+
+
+@pytest.mark.parametrize(
+    ("there", "known", "size", "policy", "orphaned"),
+    [
+        ({}, [], "2Gi", "Delete", False),
+        (live(), claims(GIB), "1Gi", "Delete", False),
+        (live(), claims(2 * GIB, "set-1"), "1Gi", "Retain", False),
+        (live(when_deleted="Retain"), claims(2 * GIB, "set-1"), "1Gi", "Retain", False),
+        (live(when_deleted="Retain"), claims(2 * GIB), "1Gi", "Retain", True),
+        (live(when_deleted="Retain", deletionTimestamp="now"), claims(2 * GIB), "1Gi", "Retain",
+         False),
+        (live("2048Mi"), claims(2 * GIB, "set-1"), "2048Mi", "Delete", False),
+        (live("3Gi"), claims(3 * GIB), "3Gi", "Delete", False),
+    ],
+)  # fmt: skip
+def test_the_template_follows_its_claims(
+    there: dict[str, Object], known: list[Claim], size: str, policy: str, orphaned: bool
+) -> None:
+    """No claim may go with its set, and a set that leaves is not changed into another one."""
+    made = fit(wanted(), there, known)
+    spec = made.wanted[-1]["spec"]
+    storage = spec["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"]
+    assert (storage, bool(made.orphan)) == (size, orphaned)
+    assert spec["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == policy
+
+
+class _Cluster:
+    """Takes patches of claims, or refuses them."""
+
+    def __init__(self, status: int = 0) -> None:
+        self.status = status
+        self.patched: list[str] = []
+        self.events: dict[str, Object] = {}
+
+    def patch(self, kind: str, namespace: str, name: str, change: Object) -> None:
+        self.patched.append(name)
+        if self.status:
+            error = ApiException(status=self.status, reason="Forbidden")
+            error.body = '{"message": "the class must support resize"}'
+            raise error
+
+    def create(self, made: Object) -> None:
+        name = made["metadata"]["name"]
+        if name in self.events:
+            raise ApiException(status=409)
+        self.events[name] = made
+
+
+def test_claims_are_asked_to_grow_until_they_have() -> None:
+    cluster = _Cluster()
+    grower = Grower(cluster, lambda: 0.0)  # type: ignore[arg-type]
+    names = [one.name for one in claims(0)]
+    assert grower.grow(RESOURCE, wanted(), claims(GIB)) == (tuple(names), "")
+    assert cluster.patched == names
+    asked = [Claim(one.name, "zookeeper", request=2 * GIB, capacity=GIB) for one in claims(0)]
+    assert grower.grow(RESOURCE, wanted(), asked) == (tuple(names), "")
+    assert grower.grow(RESOURCE, wanted(), claims(2 * GIB)) == ((), "")
+    assert len(cluster.patched) == 3
+
+
+def test_a_class_that_cannot_is_one_event_a_volume_and_no_loop() -> None:
+    cluster, now = _Cluster(403), [0.0]
+    for _ in range(2):  # an operator that is restarted says nothing new
+        grower = Grower(cluster, lambda: now[0])  # type: ignore[arg-type]
+        for _ in range(20):
+            growing, refused = grower.grow(RESOURCE, wanted(), claims(GIB))
+            now[0] += 3
+        assert len(growing) == 3
+        assert refused == (
+            "data-demo-zookeeper-0 cannot grow to 2Gi: the class must support resize"
+        )
+    assert len(cluster.patched) == 6
+    assert len(cluster.events) == 3
+    now[0] += growth.AGAIN
+    cluster.status = 0
+    assert grower.grow(RESOURCE, wanted(), claims(GIB))[1] == ""
