@@ -23,7 +23,7 @@ AGAIN = 10.0
 _BUSY = 429
 _GONE = (404, 409)
 # No step waits for a broker that does not answer. Of all deployments together.
-_ASKING = ThreadPoolExecutor(max_workers=4, thread_name_prefix="brokers")
+_ASKING = ThreadPoolExecutor(max_workers=16, thread_name_prefix="brokers")
 _LOG = logging.getLogger(__name__)
 
 

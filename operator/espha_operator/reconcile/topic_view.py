@@ -89,6 +89,6 @@ def _result(answer: Future[TopicFacts], deployment: Deployment) -> TopicFacts:
     try:
         return answer.result()
     except Exception as error:  # an answer of a kind of Kafka that nobody has foreseen
-        _LOG.exception("Kafka at %s", deployment.bootstrap)
         text = f"Kafka at {deployment.bootstrap}: {type(error).__name__}: {error}"
+        _LOG.warning("%s/%s: %s", deployment.namespace, deployment.name, text)
         return TopicFacts(error=text)

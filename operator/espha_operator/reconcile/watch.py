@@ -18,7 +18,14 @@ from espha_operator.reconcile.store import Store
 from espha_operator.resources.meta import Object
 
 # What the operator makes, and the pods and volumes that come of it.
-WATCHED = ("ConfigMap", "Service", "PodDisruptionBudget", "StatefulSet", "Pod")
+WATCHED = (
+    "ConfigMap",
+    "Service",
+    "PodDisruptionBudget",
+    "StatefulSet",
+    "Pod",
+    "PersistentVolumeClaim",
+)
 SELECTOR = "app.kubernetes.io/managed-by=espha-operator"
 # Seconds after which the API server ends a watch; it is then made again where it ended.
 LIFE = 300

@@ -92,11 +92,16 @@ def selector(name: str, component: str) -> str:
 def roles(facts: Facts, labelled: Mapping[str, str | None]) -> dict[str, str]:
     """Pods whose role label must change, with the new value.
 
+    Where nobody says to be active, the label stays where it is: an answer that was late would
+    take the Service from an engine that publishes. One that has died is not ready.
+
     Args:
         facts: what the engines say.
         labelled: engine pods with the value of their label `espha.dev/role`.
     """
-    active = facts.active.name if facts.active else None
+    if facts.active is None:
+        return {name: "standby" for name, role in labelled.items() if role is None}
+    active = facts.active.name
     wanted = {name: "active" if name == active else "standby" for name in labelled}
     return {name: role for name, role in wanted.items() if labelled[name] != role}
 

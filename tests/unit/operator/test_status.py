@@ -107,3 +107,9 @@ def test_the_newest_epoch_is_the_active_one() -> None:
 def test_only_changed_roles_are_labelled() -> None:
     labelled = {"demo-engine-0": "active", "demo-engine-1": None, "demo-engine-2": "standby"}
     assert roles(healthy(), labelled) == {"demo-engine-0": "standby", "demo-engine-1": "active"}
+
+
+def test_a_late_answer_takes_the_service_from_nobody() -> None:
+    """Until somebody says to be active, the label stays where it is."""
+    labelled = {"demo-engine-0": "active", "demo-engine-1": None, "demo-engine-2": "standby"}
+    assert roles(healthy(engines=()), labelled) == {"demo-engine-1": "standby"}
