@@ -96,6 +96,11 @@ def observe(cluster: Cluster, deployment: Deployment) -> Observed:
     )
 
 
+def ask_adapters(pods: Iterable[Pod]) -> list[ReplicaStatus]:
+    """Return what the supervisors of adapters say; those that do not answer are left out."""
+    return [told for _, told in _ask(pods, "adapter", ask_engine) if told]
+
+
 def ask_engine(pod: Pod) -> ReplicaStatus | None:
     """Return what an engine's supervisor says; None when it does not answer.
 

@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 
 from kubernetes.client.exceptions import ApiException
 
+from espha.protocol.states import EngineState
+from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment
-from espha_operator.reconcile import brokers, rolling, switchover
+from espha_operator.reconcile import brokers, observe, rolling, switchover
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.observe import Observed
 from espha_operator.reconcile.rolling import Brokers, RollPod, RollSet, Scene, Step
@@ -61,6 +63,9 @@ class Roller:
         step = rolling.retreat(facts)
         if step.action == "none":
             scene = _scene(facts, seen, hold)
+            if any(scene.outdated(one) for one in scene.sets if one.component == "adapter"):
+                leading = (told.name for told in observe.ask_adapters(seen.pods) if _leads(told))
+                scene = replace(scene, leading=frozenset(leading))
             if rolling.needs_brokers(scene):
                 told = self._ask_brokers(facts, seen)
                 if told is None:
@@ -116,6 +121,10 @@ class Roller:
         self._cluster.create(told)
         answer = switchover.ask(address, step.to, self._token(facts.deployment))
         return f"{step.message} {answer.message}".strip()
+
+
+def _leads(told: ReplicaStatus) -> bool:
+    return told.state is EngineState.ACTIVE
 
 
 def _scene(facts: Facts, seen: Observed, hold: str) -> Scene:

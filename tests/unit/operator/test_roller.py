@@ -6,7 +6,8 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from espha.protocol.states import EngineState
-from espha_operator.reconcile import brokers, roller, switchover
+from espha.protocol.status import ReplicaStatus
+from espha_operator.reconcile import brokers, observe, roller, switchover
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import Observed, Pod
 from espha_operator.reconcile.roller import Roller
@@ -60,9 +61,16 @@ class World:
         self.looks += 1
         return self.kafka
 
+    def count(self, one: str) -> int:
+        """Return how many pods a set has."""
+        return sum(name.rpartition("-")[0] == one for name in self.pods)
+
     def seen(self) -> Observed:
         """Return what the operator sees now."""
-        sets = {name: SetFacts(3, 3, 3, revision=of) for name, of in self.revision.items()}
+        sets = {
+            name: SetFacts(self.count(name), 3, 3, revision=of)
+            for name, of in self.revision.items()
+        }
         pods = tuple(
             Pod(
                 name,
@@ -178,6 +186,20 @@ def test_an_engine_that_does_not_hand_over_is_asked_again_later(
         world.step()
     assert 1 <= len(asked) <= 3
     assert "demo-engine-1" not in world.done
+
+
+def test_of_a_pair_of_adapters_the_standby_goes_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the pair hands over once."""
+    monkeypatch.setitem(SETS, "demo-input-a", "adapter")
+    world.revision["demo-input-a"] = "v2"
+    world.pods |= {"demo-input-a-0": "v1", "demo-input-a-1": "v1"}
+    active = ReplicaStatus(name="demo-input-a-1", state=EngineState.ACTIVE)
+    monkeypatch.setattr(observe, "ask_adapters", lambda pods: [active])
+    world.step()
+    world.step()
+    assert world.done == ["demo-input-a-0"]
 
 
 def test_what_is_held_back_waits(world: World) -> None:
