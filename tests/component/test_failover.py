@@ -11,6 +11,7 @@ from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from chaos.reader import Reader
 from support.deployment import Deployment
@@ -159,6 +160,54 @@ def test_switchovers_lose_and_restart_nothing(deploy: Deploy, tmp_path: Path) ->
     reader.stop()
     gaps = [newer.time - older.time for older, newer in pairwise(reader.arrivals)]
     print(f"longest gaps, ms: {[round(gap * 1000) for gap in sorted(gaps)[-5:]]}")
+
+
+def test_a_terminated_engine_aborts_no_transaction(deploy: Deploy) -> None:
+    """SIGTERM, as from a drain, to each active engine under load: its last record names the heir.
+
+    A reader of everything (read_uncommitted) sees no row that another one does not see.
+    """
+    deployment = deploy(3, **CALM)
+    topic = deployment.plan.outputs[OUTPUT]
+    heirs = []
+    with Feeder(deployment, rows(), rate=50) as feeder:
+        for _ in range(3):
+            wait_for_rows(deployment, feeder.sent + 25)
+            active = deployment.active()
+            active.kill(signal.SIGTERM)
+            assert active.process is not None
+            assert active.process.wait(60) == 0
+            heirs.append((active.name, deployment.active_but(active).name))
+            active.start()
+            deployment.wait_in_sync()
+        sent = feeder.stop()
+    wait_for_rows(deployment, sent)
+    assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
+    assert uncommitted(deployment, topic) == sent
+    check_order_log(deployment)
+    named = [(one["engine"], one["heir"]) for one in deployment.order_records() if one.get("heir")]
+    assert named == heirs
+
+
+def uncommitted(deployment: Deployment, topic: str) -> int:
+    """Return how many records a topic holds, those of aborted transactions with the others."""
+    settings = {
+        "bootstrap.servers": deployment.kafka.bootstrap,
+        "group.id": "test",
+        "isolation.level": "read_uncommitted",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    }
+    consumer, seen = Consumer(settings), 0
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    while True:
+        message = consumer.poll(30)
+        assert message is not None, f"{topic} has no end after {seen} records"
+        if not message.error():
+            seen += 1
+        elif message.error().code() == KafkaError._PARTITION_EOF:
+            consumer.close()
+            return seen
 
 
 def test_all_engines_at_once(deploy: Deploy) -> None:

@@ -123,6 +123,72 @@ def test_a_terminated_supervisor_leaves_at_once(start: Start) -> None:
     assert first.process.wait(30) == 0
 
 
+def order_log(tmp_path: Path) -> list[tuple[str, str]]:
+    """Return who has committed, and whom each record names as the heir."""
+    lines = (tmp_path / "log").read_text().splitlines()
+    return [(record["engine"], record["heir"]) for record in map(json.loads, lines)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_terminated_active_replica_hands_over(
+    start: Start, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Its last record names the next in line, which leads before the old one has ended."""
+    replicas = [first, second, third] = [start(name, session_ms=60_000) for name in "abc"]
+    wait_until(lambda: first.is_in("active"), 60, "a is active")
+    first.kill(number)
+    assert first.process is not None
+    assert first.process.wait(60) == 0
+    wait_until(lambda: active_of(replicas) == [second], 60, "b is active")
+    assert order_log(tmp_path) == [("a", ""), ("a", "b"), ("b", "")]
+    second.kill(number)
+    wait_until(lambda: active_of(replicas) == [third], 60, "c is active")
+    assert order_log(tmp_path)[2:] == [("b", ""), ("b", "c"), ("c", "")]
+
+
+def test_a_terminated_replica_ends_although_its_heir_does_not_come(
+    start: Start, tmp_path: Path
+) -> None:
+    """It does not go on, and whoever is elected then leads."""
+    first, second = start("a", session_ms=60_000, MUTE="1"), start("b", session_ms=60_000)
+    wait_until(lambda: first.is_in("active"), 60, "a is active")
+    first.kill(signal.SIGTERM)
+    assert first.process is not None
+    assert first.process.wait(60) == 0
+    wait_until(lambda: second.is_in("active"), 60, "b is active")
+    assert order_log(tmp_path) == [("a", ""), ("b", "")]
+
+
+def test_a_terminated_replica_without_another_one_ends(start: Start, tmp_path: Path) -> None:
+    alone = start("a")
+    wait_until(lambda: alone.is_in("active"), 60, "a is active")
+    alone.kill(signal.SIGTERM)
+    assert alone.process is not None
+    assert alone.process.wait(60) == 0
+    assert order_log(tmp_path) == [("a", "")]
+
+
+def test_a_terminated_standby_ends_and_disturbs_nobody(start: Start, tmp_path: Path) -> None:
+    first, second = start("a"), start("b")
+    wait_until(lambda: first.is_in("active"), 60, "a is active")
+    second.kill(signal.SIGTERM)
+    assert second.process is not None
+    assert second.process.wait(60) == 0
+    assert active_of([first]) == [first]
+    assert order_log(tmp_path) == [("a", "")]
+
+
+def test_a_second_signal_ends_a_replica_that_does_not_let_go(start: Start) -> None:
+    """A frozen child hears nothing; the second signal waits for nobody."""
+    alone = start("a", ESPHA_FAILURE_TIMEOUT_MS="60000")
+    wait_until(lambda: alone.is_in("active"), 60, "a is active")
+    os.kill(alone.child(), signal.SIGSTOP)
+    alone.kill(signal.SIGTERM)
+    alone.kill(signal.SIGTERM)
+    assert alone.process is not None
+    assert alone.process.wait(60) == 0
+
+
 def test_a_killed_supervisor_takes_its_child_with_it(start: Start) -> None:
     """The child of a dead supervisor never lives on."""
     first, second = start("a"), start("b")

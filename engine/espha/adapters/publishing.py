@@ -3,6 +3,7 @@
 Standby: wait to be elected.
 Active: fence the other one; read this adapter's last committed position back from the topic; from
 there, publish what the source has. Row and position are one record, so they cannot disagree.
+No longer active (its pod ends): commit what is under way, and end.
 
 Rows that nobody needs any more are removed from the topic. So each transaction also leaves its last
 position on a compacted topic, `<prefix>.P`, which counts where the topic has no row of the adapter.
@@ -23,7 +24,7 @@ from espha.kafka.reader import Offsets, last_matching
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import SOURCE_HEADER, position_key
 from espha.protocol.sizes import ROW_BYTES
-from espha.protocol.states import EngineState
+from espha.protocol.states import EngineState, Role
 from espha.protocol.status import InputProgress
 
 _POLL_S = 0.02
@@ -75,7 +76,7 @@ OpenSource = Callable[[Mapping[str, Any] | None], Source]
 
 
 def publish(job: Job, open_source: OpenSource) -> None:
-    """Run an input adapter until the process is ended.
+    """Run an input adapter until it is active no longer, or the process is ended.
 
     Raises:
         ConfigError: the adapter's position is unknown, or a row is too large.
@@ -168,7 +169,7 @@ class _Publisher:
     def run(self) -> None:
         pause, backoff = threading.Event(), Backoff()
         self._report(self._source.position)
-        while True:
+        while self._control.role is Role.ACTIVE:
             try:
                 found = self._source.poll()
             except OSError as error:

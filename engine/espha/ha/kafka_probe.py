@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from urllib.parse import urlsplit
 
+from espha.backoff import Backoff
 from espha.ha.failure_detector import FailureDetector
 from espha.protocol.http import NoAnswerError, addresses, ask_status
 from espha.protocol.status import ReplicaStatus
@@ -35,6 +36,7 @@ _CONNECT_S = 0.5
 _ANSWER_S = 2.0
 _PEER_S = 0.3
 _DAY_S = 86_400.0
+_LONGEST_PACE_S = 5.0
 _LENGTH = struct.Struct(">i")
 # ApiVersions, version 0, correlation 0, no client id: https://kafka.apache.org/protocol
 _QUESTION = struct.pack(">ihhih", 10, 18, 0, 0, -1)
@@ -195,3 +197,23 @@ def ask_peer(address: str) -> ReplicaStatus | None:
         return ask_status(address, _PEER_S)
     except NoAnswerError:
         return None
+
+
+class Pace:
+    """How often to ask others about brokers that are silent: at first with each look."""
+
+    def __init__(self, first_s: float) -> None:
+        self._answers: tuple[bool, ...] = ()
+        self._backoff = Backoff(first_s, _LONGEST_PACE_S)
+        self._next = 0.0
+
+    def due(self, answers: tuple[bool, ...]) -> bool:
+        """Say whether it is time to ask, given who answers here."""
+        now = time.monotonic()
+        if answers != self._answers:
+            self._answers, self._next = answers, now
+            self._backoff.reset()
+        if now < self._next:
+            return False
+        self._next = now + self._backoff.next()
+        return True

@@ -28,7 +28,7 @@ from espha.ha.election import Membership
 from espha.ha.failure_detector import FailureDetector
 from espha.ha.family import Family
 from espha.ha.heartbeat import HeartbeatServer
-from espha.ha.kafka_probe import KafkaProbe, others_reach_more
+from espha.ha.kafka_probe import KafkaProbe, Pace, others_reach_more
 from espha.ha.progress_judge import ProgressJudge
 from espha.ha.spawner import Spawner
 from espha.ha.status_server import serve_status
@@ -55,6 +55,8 @@ _HEALTHY_AFTER_S = 2.0
 """A child that has been in sync for so long does not crash in a loop."""
 _FIRST_WORD_S = 300.0
 _TICK_S = 0.1
+_LEAVE_S = 4.0
+"""So long an active replica may take to hand over when it is to end: shorter than a pod's grace."""
 _SILENT_S = 10.0
 """A child reports ten times a second; one that is silent for so long is frozen, and is killed.
 
@@ -76,6 +78,7 @@ class Supervisor:
         self._spawner = spawner
         self._election = election
         self._stop = threading.Event()
+        self._leaves = False
         self._child_ended = threading.Event()
         self._code_known = threading.Event()
         self._code = 0
@@ -98,12 +101,15 @@ class Supervisor:
         self._deaths = DeathRegister(settings.name, settings.root, note_of(settings))
         self._blameless = False
         """The child's end says nothing about its work."""
-        self._asks = _Pace()
+        self._asks = Pace(_TICK_S)
         self._depositions = 0
         self._volume = VolumeWatch(settings.snapshots)
 
     def run(self) -> int:
-        """Supervise until SIGTERM or SIGINT; return the exit code for the process."""
+        """Supervise until SIGTERM or SIGINT; return the exit code for the process.
+
+        An active replica hands over first. A second signal ends the child at once.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._end())
         folder = self._settings.snapshots
@@ -226,6 +232,8 @@ class Supervisor:
         chosen = False
         while not self._child_ended.wait(_TICK_S):
             reap_orphans(self._spawner.pid)
+            if self._stop.is_set():
+                self._leave(child)
             # The last one in the queue writes the snapshots: the active one only where it is alone.
             if self._member and self._member.last is not chosen:
                 chosen = self._member.last
@@ -358,34 +366,28 @@ class Supervisor:
         _LOG.warning("child ended", code=code, restarts=self._restarts)
 
     def _end(self) -> None:
-        self._stop.set()
-        if self._child:
+        """Begin to end, or do so at once when that has begun; runs within a signal's handler."""
+        if self._stop.is_set() and self._child:
             self._child.kill()
+        self._stop.set()
+
+    def _leave(self, child: Child) -> None:
+        """End the child, once it has handed over: others wait for that, and this thread cannot."""
+        if self._leaves:
+            return
+        self._leaves, hand_over = True, self._hand_over
+
+        def leave() -> None:
+            if hand_over:
+                hand_over.leave(self.status, self._child_ended, _LEAVE_S)
+            child.kill()
+
+        threading.Thread(target=leave, name="leave", daemon=True).start()
 
 
 def _sequence(progress: Progress | None) -> int:
     """Return the order record that an engine has reached; -1 for an adapter, and before a word."""
     return progress.sequence if isinstance(progress, EngineProgress) else -1
-
-
-class _Pace:
-    """How often to ask others about brokers that are silent: at first with each tick."""
-
-    def __init__(self) -> None:
-        self._answers: tuple[bool, ...] = ()
-        self._backoff = Backoff(_TICK_S, 5.0)
-        self._next = 0.0
-
-    def due(self, answers: tuple[bool, ...]) -> bool:
-        """Say whether it is time to ask, given who answers here."""
-        now = time.monotonic()
-        if answers != self._answers:
-            self._answers, self._next = answers, now
-            self._backoff.reset()
-        if now < self._next:
-            return False
-        self._next = now + self._backoff.next()
-        return True
 
 
 def _snapshot_age_s(progress: Progress | None) -> float | None:

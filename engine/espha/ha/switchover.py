@@ -9,6 +9,9 @@
 
 An heir that does not commit in time is forgotten: the old one goes on. Should the heir come late
 nevertheless, only one of the two can commit; the other one stands behind it then.
+
+A replica that is to end (SIGTERM: its pod is deleted, its node drained) hands over in the same way,
+once. Nothing is open then, whatever comes of it: the end of its session elects the next one.
 """
 
 import contextlib
@@ -40,6 +43,7 @@ _HEIR_S = 0.3
 _PEER_S = 0.2
 _ATTEMPTS = 10
 _AGAIN_S = 0.1
+_LEAVING_LOOK_S = 0.02
 _LOG = structlog.get_logger()
 
 
@@ -63,6 +67,8 @@ class HandOver:
         self._lock = threading.Lock()
         self._begun = False
         self._let_go = False
+        self._leaves = False
+        """This replica ends: it will not go on, whether its heir comes or not."""
         self._epoch = 0
         self._taken_over = threading.Event()
 
@@ -78,6 +84,45 @@ class HandOver:
         with self._lock:
             return self._begin(to, active, status.epoch)
 
+    def leave(
+        self, status: Callable[[], ReplicaStatus], ended: threading.Event, limit_s: float
+    ) -> None:
+        """Let go because this replica is to end; return when its child may be killed.
+
+        1. A standby has nothing to let go of.
+        2. An active engine hands over to the next in line. Where there is none, or ZooKeeper cannot
+           say who it is, it commits what is under way and stops there.
+        3. One that is just taking over does so first: its end would leave a transaction open.
+        4. An active adapter commits what is under way and ends.
+
+        Args:
+            status: returns what `/status` shows.
+            ended: set when the child has ended.
+            limit_s: for so long it may take, s: a commit waits while a broker is away.
+        """
+        self._leaves = True
+        deadline, asked = time.monotonic() + limit_s, False
+        while time.monotonic() < deadline:
+            told = status()
+            if told.state is EngineState.ACTIVE and not asked:
+                asked = self._let_go_for_good(told)
+            let_go = told.state is not EngineState.ACTIVE and not self._begun
+            if let_go and (asked or not self._member.leads):
+                return
+            if ended.wait(_LEAVING_LOOK_S):
+                return
+        _LOG.warning("the child is killed: it does not let go in time", limit_s=limit_s)
+
+    def _let_go_for_good(self, told: ReplicaStatus) -> bool:
+        """Begin to hand over; False: somebody else has begun that already."""
+        answer = self.ask(told, None)
+        _LOG.info("leaves", reason=answer.reason, message=answer.message)
+        if answer.reason is SwitchoverReason.UNDER_WAY:
+            return False
+        if answer.reason is not SwitchoverReason.BEGUN:
+            self._child.make_standby()
+        return True
+
     def heard(self, status: ChildStatus) -> None:
         """Leave the place once the child has let go and the heir leads."""
         if not self._begun:
@@ -92,6 +137,8 @@ class HandOver:
     def _wait_for_heir(self) -> None:
         if self._taken_over.wait(self._wait_s) or self._others_lead():
             self._member.requeue()
+        elif self._leaves:
+            _LOG.warning("the heir has not taken over yet; the old one ends all the same")
         else:
             _LOG.warning("the heir has not taken over; the old one goes on")
             self._child.make_active()

@@ -1,5 +1,6 @@
 """What a supervisor answers when it is asked to hand over, and when it leaves its place."""
 
+import threading
 from typing import cast
 
 import pytest
@@ -24,6 +25,7 @@ class Line:
     def __init__(self, *names: str) -> None:
         self.names, self.told = list(names), list[str]()
         self.broken = False
+        self.leads = True
 
     def queue(self) -> list[str]:
         """Return who stands."""
@@ -39,7 +41,7 @@ class Line:
         """Remember it."""
         self.told.append("requeue")
 
-    def make_standby(self, heir: str) -> None:
+    def make_standby(self, heir: str = "") -> None:
         """Remember it."""
         self.told.append(f"heir {heir}")
 
@@ -110,6 +112,103 @@ def test_an_heir_of_whom_the_others_know_is_not_deposed(monkeypatch: pytest.Monk
     giving.ask(ACTIVE, None)
     giving.heard(says(EngineState.STANDBY, 3))
     wait_for(line, "requeue")
+
+
+class Leaving:
+    """A replica that ends: its child says what the test says."""
+
+    def __init__(self, line: Line, state: EngineState = EngineState.ACTIVE) -> None:
+        self.giving, self.ended = hand_over(line, wait_s=0.05), threading.Event()
+        self.state, self.gone = state, threading.Event()
+        threading.Thread(target=self._leave, daemon=True).start()
+
+    def _leave(self) -> None:
+        self.giving.leave(self._status, self.ended, 60)
+        self.gone.set()
+
+    def _status(self) -> ReplicaStatus:
+        return engine_status("a", self.state, epoch=3, active="a")
+
+    def says(self, state: EngineState, epoch: int = 3) -> None:
+        """Play a line of the child."""
+        self.state = state
+        self.giving.heard(says(state, epoch))
+
+    def stays(self) -> bool:
+        """Say whether it has still to wait."""
+        return not self.gone.wait(0.2)
+
+
+def told(line: Line, *expected: str) -> None:
+    wait_until(lambda: line.told == list(expected), 10, f"{expected}")
+
+
+def test_who_ends_hands_over_first() -> None:
+    line = Line("a", "b", "c")
+    leaving = Leaving(line)
+    told(line, "call None", "heir b")
+    assert leaving.stays()
+    leaving.says(EngineState.STANDBY)
+    leaving.says(EngineState.STANDBY, 4)
+    assert leaving.gone.wait(10)
+    told(line, "call None", "heir b", "requeue")
+
+
+def test_who_ends_does_not_go_on_when_its_heir_does_not_come() -> None:
+    line = Line("a", "b")
+    leaving = Leaving(line)
+    told(line, "call None", "heir b")
+    leaving.says(EngineState.STANDBY)
+    assert leaving.gone.wait(10)
+    assert line.told == ["call None", "heir b"]
+
+
+@pytest.mark.parametrize("names", [["a"], None], ids=["alone", "without ZooKeeper"])
+def test_who_ends_without_an_heir_finishes_what_is_open(names: list[str] | None) -> None:
+    line = Line(*(names or ["a", "b"]))
+    line.broken = names is None
+    leaving = Leaving(line)
+    told(line, "heir ")
+    assert leaving.stays()
+    leaving.says(EngineState.STANDBY)
+    assert leaving.gone.wait(10)
+
+
+def test_a_standby_ends_at_once() -> None:
+    line = Line("b", "a")
+    line.leads = False
+    assert Leaving(line, EngineState.STANDBY).gone.wait(10)
+    assert line.told == []
+
+
+def test_who_ends_while_it_takes_over_does_so_first() -> None:
+    """A transaction that its fence has begun would be left open."""
+    line = Line("a", "b")
+    leaving = Leaving(line, EngineState.STANDBY)
+    assert leaving.stays()
+    leaving.says(EngineState.ACTIVE)
+    told(line, "call None", "heir b")
+    leaving.says(EngineState.STANDBY)
+    assert leaving.gone.wait(10)
+
+
+def test_nobody_waits_for_a_child_that_has_died() -> None:
+    leaving = Leaving(Line("a", "b"))
+    leaving.ended.set()
+    assert leaving.gone.wait(10)
+
+
+def test_who_ends_in_a_switchover_does_not_begin_another_one() -> None:
+    line = Line("a", "b", "c")
+    leaving = Leaving(line, EngineState.STANDBY)
+    leaving.giving.ask(ACTIVE, "c")
+    leaving.says(EngineState.ACTIVE)
+    assert leaving.stays()
+    leaving.says(EngineState.STANDBY)
+    leaving.says(EngineState.STANDBY, 4)
+    line.leads = False
+    assert leaving.gone.wait(10)
+    assert line.told == ["call c", "heir c", "requeue"]
 
 
 def test_who_asks_again_meanwhile_changes_nothing() -> None:
