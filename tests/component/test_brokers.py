@@ -1,5 +1,6 @@
 """Brokers as espha sets them: which one leads, and which one controls."""
 
+import signal
 import time
 import uuid
 from pathlib import Path
@@ -9,6 +10,8 @@ from confluent_kafka.admin import AdminClient
 
 from espha.kafka.reader import Ends, LogError, Offsets
 from espha.protocol.brokers import LEADER, TRANSACTION_PARTITIONS, TRANSACTION_TOPIC
+from espha_operator.reconcile import brokers
+from espha_operator.reconcile.rolling import Brokers
 from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
@@ -43,3 +46,30 @@ def test_a_question_to_a_broker_that_is_gone_takes_no_processor(tmp_path: Path) 
     used, passed = time.process_time() - used, time.monotonic() - began
     kafka.stop()
     assert used < passed / 4
+
+
+def test_the_operator_sees_which_broker_may_go(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen broker's port is open: that it has left, and lags, only the others say."""
+    kafka.make_topics(f"topic-{uuid.uuid4().hex[:8]}")
+    wait_until(kafka.whole, 60, "all replicas in sync")
+    controller = kafka.controller()
+    assert controller is not None
+    number = kafka.servers.index(controller)
+    monkeypatch.setattr(brokers, "KAFKA_PORT", kafka.servers[LEADER].port)
+
+    def look() -> Brokers:
+        return brokers.look(kafka.bootstrap, ["127.0.0.1"])
+
+    well = Brokers(alive=(0, 1, 2), controller=number)
+    wait_until(lambda: look() == well, 60, "all is well")
+    victim = next(one for one in (1, 2) if one != number)
+    kafka.servers[victim].signal(signal.SIGSTOP)
+    try:
+        wait_until(lambda: look().lagging == (victim,), 60, "the frozen one lags")
+        wait_until(lambda: look().behind != (), 60, "copies are missing")
+        wait_until(lambda: victim not in look().alive, 60, "it has left")
+    finally:
+        kafka.servers[victim].signal(signal.SIGCONT)
+    wait_until(lambda: look() == well, 60, "it is back")
