@@ -1,7 +1,7 @@
 """The plan: which objects a deployment should have now. Pure."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from espha_operator.api.adapters import ROLES, Adapter
@@ -38,7 +38,8 @@ def plan(facts: Facts) -> list[Object] | None:
         wanted += adapters.adapters(
             _without(deployment, _misfits(facts)), model, facts.shared_claims
         )
-    return [_signed(thing) for thing in wanted]
+    closed = {f"{deployment.name}-{component}" for component in facts.guarded}
+    return [_signed(_closed(thing, closed)) for thing in wanted]
 
 
 def _may_format(disks: DiskFacts) -> str:
@@ -86,6 +87,13 @@ def _without(deployment: Deployment, gone: list[Adapter]) -> Deployment:
     }
     spec = deployment.spec.model_copy(update={"adapters": adapters.model_copy(update=left)})
     return replace(deployment, spec=spec)
+
+
+def _closed(thing: Object, closed: Container[str]) -> Object:
+    """Return a disruption budget that allows nothing, where its pods may not be evicted now."""
+    if thing["kind"] != "PodDisruptionBudget" or thing["metadata"]["name"] not in closed:
+        return thing
+    return {**thing, "spec": {**thing["spec"], "maxUnavailable": 0}}
 
 
 def _signed(thing: Object) -> Object:

@@ -97,7 +97,8 @@ class Reconciler:
         facts = self._facts(parsed, seen, before, created, paused=is_paused(resource))
         self._label(facts, seen)
         self._disks.look(Scene(resource, facts, seen.pods, partial(self._tokens.of, parsed)))
-        facts = facts.replace(disks=self._disks.known)
+        guarded = self._roller.guarded(facts, seen)
+        facts = facts.replace(disks=self._disks.known, guarded=guarded)
         facts = self._apply(self._upgrader.upgraded(facts, before.images))
         self._upgrader.tell(facts)
         addresses = {pod.name: pod.address for pod in seen.pods}

@@ -42,7 +42,35 @@ class Roller:
         self._cluster, self._token, self._clock = cluster, token, clock
         self._due = 0.0
         self._asked: Future[Brokers] | None = None
+        self._told: Brokers | None = None
+        self._whole = False
         self._said = ""
+
+    def guarded(self, facts: Facts, seen: Observed) -> frozenset[str]:
+        """Return the components of which nobody may evict a pod that is ready.
+
+        A server's port is open, and its pod ready, before it has caught up. So after each absence
+        of one a budget stays closed until all servers say that nothing is missing: a second drain
+        would else take the next one from a quorum, or from the copies that a commit needs.
+        """
+        found = set()
+        keepers, servers = facts.set("zookeeper"), facts.set("kafka")
+        if keepers.wanted and min(keepers.ready, seen.serving) < keepers.wanted:
+            found.add("zookeeper")
+        if servers.wanted and not self._all_copies(facts, seen):
+            found.add("kafka")
+        return frozenset(found)
+
+    def _all_copies(self, facts: Facts, seen: Observed) -> bool:
+        wanted, topics = facts.set("kafka").wanted, facts.topics
+        if facts.set("kafka").ready < wanted or (
+            topics and (topics.under_replicated or topics.brokers < wanted)
+        ):
+            self._whole = False
+        if facts.set("kafka").ready >= wanted and not self._whole:
+            self._told = self._ask_brokers(facts, seen)
+            self._whole = self._told is not None and self._told.whole(wanted)
+        return self._whole
 
     def step(self, resource: Object, facts: Facts, seen: Observed, hold: str = "") -> str:
         """Do what is next.
@@ -67,7 +95,7 @@ class Roller:
                 leading = (told.name for told in observe.ask_adapters(seen.pods) if _leads(told))
                 scene = replace(scene, leading=frozenset(leading))
             if rolling.needs_brokers(scene):
-                told = self._ask_brokers(facts, seen)
+                told, self._told = self._told or self._ask_brokers(facts, seen), None
                 if told is None:
                     return self._said or rolling.decide(scene).message
                 scene = replace(scene, brokers=told)
@@ -85,7 +113,7 @@ class Roller:
         if self._asked is None:
             addresses = [pod.address for pod in seen.pods if pod.component == "kafka"]
             known = [address for address in addresses if address]
-            self._asked = _ASKING.submit(brokers.look, facts.deployment.bootstrap, known)
+            self._asked = submit(brokers.look, facts.deployment.bootstrap, known)
         if not self._asked.done():
             return None
         answer, self._asked = self._asked, None
@@ -123,16 +151,26 @@ class Roller:
         return f"{step.message} {answer.message}".strip()
 
 
+def _component(name: str, facts: Facts) -> str:
+    suffix = name.removeprefix(f"{facts.deployment.name}-")
+    return suffix if suffix in rolling.ORDER else "adapter"
+
+
+def submit(
+    ask: Callable[[str, list[str]], Brokers], bootstrap: str, addresses: list[str]
+) -> Future[Brokers]:
+    """Ask in another thread."""
+    return _ASKING.submit(ask, bootstrap, addresses)
+
+
 def _leads(told: ReplicaStatus) -> bool:
     return told.state is EngineState.ACTIVE
 
 
 def _scene(facts: Facts, seen: Observed, hold: str) -> Scene:
-    components = {pod.set: pod.component for pod in seen.pods}
     sets = tuple(
-        RollSet(name, components[name], one.wanted, one.revision)
+        RollSet(name, _component(name, facts), one.wanted, one.revision)
         for name, one in seen.sets.items()
-        if name in components
     )
     pods = tuple(
         RollPod(

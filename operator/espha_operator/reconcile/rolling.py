@@ -93,6 +93,10 @@ class Brokers:
     controller: int | None = None
     lagging: tuple[int, ...] = ()
 
+    def whole(self, wanted: int) -> bool:
+        """Whether all of so many brokers have joined, and nothing is missing or behind."""
+        return not (self.error or self.behind or self.lagging) and len(self.alive) >= wanted
+
 
 @dataclass(frozen=True)
 class Scene:

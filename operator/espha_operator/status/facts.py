@@ -122,6 +122,7 @@ class Facts:
         error: what the API server refuses, as a sentence; empty: nothing.
         rolling: what is done, or waited for, to bring pods up to date; empty: all of them are.
         disks: what is known of the volumes; None: nothing yet.
+        guarded: components of which no pod that is ready may be evicted now.
         shared_claims: claims of volumes that several nodes can mount at a time.
         last_good: the model that was valid last, while that of the spec is not.
         promised: what the StatefulSets that are wanted now are to be, by name.
@@ -142,6 +143,7 @@ class Facts:
     error: str = ""
     rolling: str = ""
     disks: DiskFacts | None = None
+    guarded: frozenset[str] = frozenset()
     shared_claims: frozenset[str] = frozenset()
     last_good: ModelFacts | None = None
     promised: Mapping[str, Promise] = field(default_factory=dict)

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from espha.protocol.states import EngineState
-from espha_operator.reconcile import models, observe, reconciler, topic_view
+from espha_operator.reconcile import brokers, models, observe, reconciler, roller, topic_view
+from espha_operator.reconcile.rolling import Brokers
 from support.status import engine_status
 from unit.operator import samples
 from unit.operator.memory import Disks, Keeper, MemoryCluster, Play, at_once
@@ -56,6 +57,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
             models, name, lambda xml, *_: samples.BROKEN if "bad" in xml else samples.MODEL
         )
     monkeypatch.setattr(observe, "ask_zookeeper", lambda pod: "follower")
+    monkeypatch.setattr(roller, "submit", at_once)
+    monkeypatch.setattr(brokers, "look", lambda *_: Brokers(alive=(0, 1, 2), controller=1))
     monkeypatch.setattr(
         observe,
         "ask_engine",

@@ -69,3 +69,17 @@ def test_adapters_start_when_an_engine_is_active() -> None:
 )
 def test_what_runs_stays(changes: dict[str, Any]) -> None:
     assert sets(healthy(**changes)) == ["demo-zookeeper", "demo-kafka", *WORKERS]
+
+
+def test_a_guarded_components_budget_allows_nothing() -> None:
+    def budgets(facts: Facts) -> dict[str, int]:
+        return {
+            thing["metadata"]["name"]: thing["spec"]["maxUnavailable"]
+            for thing in plan(facts) or []
+            if thing["kind"] == "PodDisruptionBudget"
+        }
+
+    usual = budgets(healthy())
+    assert set(usual.values()) == {1}
+    guarded = budgets(healthy(guarded=frozenset(["kafka"])))
+    assert guarded == {**usual, "demo-kafka": 0}

@@ -12,7 +12,7 @@ from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import Observed, Pod
 from espha_operator.reconcile.roller import Roller
 from espha_operator.reconcile.rolling import Brokers
-from espha_operator.status.facts import Facts, SetFacts
+from espha_operator.status.facts import Facts, SetFacts, TopicFacts
 from espha_operator.status.switchover import Decision
 from support.servers import wait_until
 from support.status import engine_status
@@ -200,6 +200,35 @@ def test_of_a_pair_of_adapters_the_standby_goes_first(
     world.step()
     world.step()
     assert world.done == ["demo-input-a-0"]
+
+
+def test_a_budget_is_closed_until_all_servers_have_caught_up(world: World) -> None:
+    """Ports are open, and pods ready, before that; what Kafka said before counts no more."""
+
+    def guarded(**changes: Any) -> frozenset[str]:
+        seen = world.seen()
+        facts = Facts(samples.deployment(), samples.MODEL, seen.sets, 3, seen.engines)
+        found = world.roller.guarded(facts.replace(**changes), seen)
+        asked = world.roller._asked
+        wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
+        return found
+
+    away = {**world.seen().sets, "demo-kafka": SetFacts(3, 3, 2)}
+    assert guarded() == {"kafka"}
+    assert guarded() == frozenset()
+    assert guarded(sets=away) == {"kafka"}
+    world.kafka = Brokers(alive=(0, 1, 2), controller=1, behind=("x.M",))
+    for _ in range(4):
+        assert guarded() == {"kafka"}
+    world.kafka = WELL
+    wait_until(lambda: guarded() == frozenset(), 10, "it is open again")
+    looks = world.looks
+    assert guarded() == frozenset()
+    assert world.looks == looks, "nobody is asked while all is well"
+    assert guarded(topics=TopicFacts(brokers=3, under_replicated=("x.M",))) == {"kafka"}
+    few = {**world.seen().sets, "demo-zookeeper": SetFacts(3, 3, 2)}
+    assert "zookeeper" in guarded(sets=few)
+    assert guarded(sets={}) == frozenset()
 
 
 def test_what_is_held_back_waits(world: World) -> None:
