@@ -72,25 +72,24 @@ class Roller:
             self._whole = self._told is not None and self._told.whole(wanted)
         return self._whole
 
-    def step(self, resource: Object, facts: Facts, seen: Observed, hold: str = "") -> str:
+    def step(self, resource: Object, facts: Facts, seen: Observed) -> str:
         """Do what is next.
 
         Args:
             resource: the deployment as read.
             facts: what runs.
             seen: the same, with its pods.
-            hold: why nothing that is well may be restarted now; empty: it may.
 
         Returns:
             What is done or waited for, as a sentence; empty when all is up to date.
         """
-        self._said = self._step(resource, facts, seen, hold)
+        self._said = self._step(resource, facts, seen)
         return self._said
 
-    def _step(self, resource: Object, facts: Facts, seen: Observed, hold: str) -> str:
+    def _step(self, resource: Object, facts: Facts, seen: Observed) -> str:
         step = rolling.retreat(facts)
         if step.action == "none":
-            scene = _scene(facts, seen, hold)
+            scene = _scene(facts, seen)
             if any(scene.outdated(one) for one in scene.sets if one.component == "adapter"):
                 leading = (told.name for told in observe.ask_adapters(seen.pods) if _leads(told))
                 scene = replace(scene, leading=frozenset(leading))
@@ -167,7 +166,7 @@ def _leads(told: ReplicaStatus) -> bool:
     return told.state is EngineState.ACTIVE
 
 
-def _scene(facts: Facts, seen: Observed, hold: str) -> Scene:
+def _scene(facts: Facts, seen: Observed) -> Scene:
     sets = tuple(
         RollSet(name, _component(name, facts), one.wanted, one.revision)
         for name, one in seen.sets.items()
@@ -184,4 +183,4 @@ def _scene(facts: Facts, seen: Observed, hold: str) -> Scene:
         )
         for pod in seen.pods
     )
-    return Scene(sets, pods, facts.engines, seen.modes, hold=hold)
+    return Scene(sets, pods, facts.engines, seen.modes)

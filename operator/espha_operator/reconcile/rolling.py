@@ -110,7 +110,6 @@ class Scene:
             do not serve are not in it.
         brokers: what Kafka says; None: it was not asked.
         leading: adapters' pods that are active, as far as it is known.
-        hold: why nothing that is well may be restarted now; empty: it may.
     """
 
     sets: tuple[RollSet, ...] = ()
@@ -119,7 +118,6 @@ class Scene:
     modes: Mapping[str, str] = field(default_factory=dict)
     brokers: Brokers | None = None
     leading: frozenset[str] = frozenset()
-    hold: str = ""
 
     def of(self, one: RollSet) -> list[RollPod]:
         """Return the pods of a set that it is to have, by number."""
@@ -156,13 +154,12 @@ def decide(scene: Scene) -> Step:
     1. While a pod ends, nothing else is done.
     2. A pod that is out of date and serves nobody is replaced at once, unless one that is up to
        date does not start either: the newer template is then no cure.
-    3. Whoever holds the roll-out back is obeyed.
-    4. The first component, in their order, that is not complete and up to date comes next.
+    3. The first component, in their order, that is not complete and up to date comes next.
     """
     old = [pod for one in _ordered(scene) for pod in scene.outdated(one)]
     if not old:
         return Step("none")
-    step = _ending(scene) or _replace_broken(scene) or _hold(scene) or _next(scene)
+    step = _ending(scene) or _replace_broken(scene) or _next(scene)
     left = f"{len(old)} pods are out of date" if len(old) > 1 else f"{old[0].name} is out of date"
     return Step(step.action, step.pod, step.to, f"{left}; {step.message}.")
 
@@ -204,10 +201,6 @@ def _replace_broken(scene: Scene) -> Step | None:
             why = broken[0].trouble or "it does not become ready"
             return Step("evict", broken[0].name, message=f"{broken[0].name} is replaced: {why}")
     return waiting
-
-
-def _hold(scene: Scene) -> Step | None:
-    return _wait(scene.hold) if scene.hold else None
 
 
 def _next(scene: Scene) -> Step:

@@ -92,12 +92,12 @@ class World:
         modes = dict.fromkeys(("demo-zookeeper-0", "demo-zookeeper-1"), "follower")
         return Observed(sets, pods, engines, {**modes, "demo-zookeeper-2": "leader"})
 
-    def step(self, hold: str = "", **changes: Any) -> str:
+    def step(self, **changes: Any) -> str:
         """Take a step; the sentence that comes of it."""
         seen = self.seen()
         facts = Facts(samples.deployment(), samples.MODEL, seen.sets, 3, seen.engines)
         self.now += 1
-        said = self.roller.step(RESOURCE, facts.replace(**changes), seen, hold)
+        said = self.roller.step(RESOURCE, facts.replace(**changes), seen)
         asked = self.roller._asked
         wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
         return said
@@ -229,12 +229,6 @@ def test_a_budget_is_closed_until_all_servers_have_caught_up(world: World) -> No
     few = {**world.seen().sets, "demo-zookeeper": SetFacts(3, 3, 2)}
     assert "zookeeper" in guarded(sets=few)
     assert guarded(sets={}) == frozenset()
-
-
-def test_what_is_held_back_waits(world: World) -> None:
-    world.revision["demo-engine"] = "v2"
-    assert world.step(hold="another deployment goes first").endswith("goes first.")
-    assert world.done == []
 
 
 def test_scaling_down_asks_the_active_engine_first(world: World) -> None:

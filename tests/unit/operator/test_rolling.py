@@ -123,10 +123,6 @@ WAITS: dict[str, tuple[Scene, str]] = {
         without_pod(scene("demo-kafka"), "demo-kafka-1"),
         "demo-kafka has 2 of 3 pods",
     ),
-    "somebody holds it back": (
-        scene("demo-kafka", hold="another deployment is being rolled out"),
-        "another deployment is being rolled out",
-    ),
     "a ZooKeeper server is not ready": (
         with_pod(scene("demo-zookeeper"), "demo-zookeeper-0", ready=False, revision="v2"),
         "demo-zookeeper-0 does not serve yet",
@@ -196,8 +192,8 @@ BROKEN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("how", BROKEN.values(), ids=BROKEN.keys())
 @pytest.mark.parametrize("one", SETS)
 def test_a_broken_pod_is_replaced_at_once(one: str, how: dict[str, Any]) -> None:
-    """Also out of order, and when nothing is well; it is held back by nobody."""
-    made = scene("demo-zookeeper", one, modes={}, brokers=Brokers(error="silent"), hold="later")
+    """Also out of order, and when nothing is well."""
+    made = scene("demo-zookeeper", one, modes={}, brokers=Brokers(error="silent"))
     step = decide(with_pod(made, f"{one}-1", **how))
     assert (step.action, step.pod) == ("evict", f"{one}-1")
 
