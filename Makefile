@@ -1,7 +1,7 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-clean cluster cluster-clean images venv lint wheel \
-        test test-unit test-component test-cluster conformance fuzz bench chaos mutations docs
+        test test-unit test-component test-cluster test-day-two conformance fuzz bench chaos mutations docs
 .NOTPARALLEL:
 
 PYTHON := .venv/bin/python
@@ -48,6 +48,10 @@ test-component: jars ## engines and adapters as processes, with a real Kafka and
 
 test-cluster: cluster images ## the whole on the local cluster
 	@$(PYTEST) tests/cluster
+
+test-day-two: export ESPHA_WORKERS := 3
+test-day-two: cluster images ## roll-outs, drains and losses on a cluster with three workers; long
+	@$(PYTEST) tests/day_two
 
 conformance: venv ## run the corpus of public ESP projects, and write the page of results
 	@PYTHONPATH=engine:operator:tests:. $(PYTHON) -m conformance

@@ -229,6 +229,35 @@ def test_an_engine_starts_from_the_archive_of_java_classes(demo: str) -> None:
     assert "shared archive" not in log
 
 
+def test_a_roll_out_takes_one_pod_after_the_other(demo: str) -> None:
+    """Kubernetes itself would take the highest number first, and not wait for a quorum."""
+
+    def servers() -> dict[str, str]:
+        selected = ("-l", "app.kubernetes.io/component=zookeeper", "-o", "json")
+        listed = json.loads(clients.kubectl("-n", demo, "get", "pods", *selected))["items"]
+        return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
+
+    wait_for(demo, "Ready", "demo")
+    before, took_over = servers(), failovers(demo)
+    clients.kubectl("-n", demo, "rollout", "restart", "statefulset/demo-zookeeper")
+    missing: list[int] = []
+
+    def renewed() -> bool:
+        now = servers()
+        missing.append(len(set(before) - set(now)))
+        return len(now) == 3 and not set(now.values()) & set(before.values())
+
+    until(renewed, "all servers are new", moved=servers)
+    wait_for(demo, "Ready", "demo")
+    assert max(missing) <= 1
+    assert failovers(demo) == took_over
+
+
+def failovers(namespace: str) -> str:
+    path = "jsonpath={.status.failovers}"
+    return clients.kubectl("-n", namespace, "get", "espha", "demo", "-o", path)
+
+
 def test_engines_scale(demo: str) -> None:
     """More engines are no reason for a failover; fewer are one only for an engine that goes."""
 

@@ -9,7 +9,9 @@ from tools.offline_cluster import cache, command, golang
 from tools.offline_cluster.say import Failure
 
 HELM = "v3.22.0"
-CLUSTER = "espha"
+WORKERS = int(os.environ.get("ESPHA_WORKERS", "0"))
+"""Nodes beside the control plane; with none, pods run there. Each number has its own cluster."""
+CLUSTER = f"espha-{WORKERS}-workers" if WORKERS else "espha"
 NODE = f"{CLUSTER}-control-plane"
 PATIENCE = 60
 PASSING = (
@@ -27,7 +29,7 @@ PROGRAMS = ("kubectl", "helm", "kind")
 
 def kubeconfig() -> Path:
     """Return the path of the local cluster's kubeconfig; ~/.kube/config is never touched."""
-    return cache.directory() / "kubeconfig"
+    return cache.directory() / (f"kubeconfig-{CLUSTER}" if WORKERS else "kubeconfig")
 
 
 def binaries() -> Path:

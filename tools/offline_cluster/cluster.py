@@ -1,6 +1,6 @@
 """The local Kubernetes cluster: up, and away again."""
 
-from tools.offline_cluster import cache, clients, command, docker, node, wait
+from tools.offline_cluster import cache, clients, command, docker, network, node, wait
 from tools.offline_cluster.say import Failure, line, step
 
 READY_SECONDS = 180
@@ -14,6 +14,7 @@ def up() -> None:
     """
     docker.ensure()
     with cache.lock("cluster"):
+        _stop_others()
         if not _usable():
             _create()
         clients.place_kubectl()
@@ -23,22 +24,48 @@ def up() -> None:
 
 
 def delete() -> None:
-    """Delete the cluster, and stops Docker if it was we who started it."""
+    """Delete our clusters, and stops Docker if it was we who started it."""
     with cache.lock("cluster"):
         if command.works("docker", "info"):
             with step("deleting the cluster"):
-                command.run("docker", "rm", "-f", "-v", clients.NODE)
+                command.run("docker", "rm", "-f", "-v", clients.NODE, *_nodes())
         docker.stop()
         clients.kubeconfig().unlink(missing_ok=True)
 
 
 def configuration(node_image: str) -> str:
     """Return kind's configuration for a node image; ours brings its own CNI."""
-    network = "networking:\n  disableDefaultCNI: true\n" if node.is_built(node_image) else ""
+    own_network = "networking:\n  disableDefaultCNI: true\n" if node.is_built(node_image) else ""
+    workers = [
+        f"  - role: worker\n    labels: {{{_ZONE}: zone-{number}}}\n"
+        for number in range(clients.WORKERS)
+    ]
     return (
         "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
-        f"{network}nodes:\n  - role: control-plane\n"
+        f"{own_network}nodes:\n  - role: control-plane\n{''.join(workers)}"
     )
+
+
+_ZONE = "topology.kubernetes.io/zone"
+_BELONGS = "io.x-k8s.kind.cluster"
+
+
+def _nodes(cluster: str = "", state: str = "") -> list[str]:
+    """Return the names of nodes of our clusters, or of one of them; in one state, or in any."""
+    options = [f"--filter=status={state}"] if state else []
+    form = f'{{{{.Label "{_BELONGS}"}}}} {{{{.Names}}}}'
+    listed = command.answer("docker", "ps", "-a", "--format", form, *options) or ""
+    pairs = [line.split() for line in listed.splitlines() if len(line.split()) == 2]
+    ours = ((of, name) for of, name in pairs if of == "espha" or of.startswith("espha-"))
+    return [name for of, name in ours if cluster in ("", of)]
+
+
+def _stop_others() -> None:
+    """Stop our clusters of another size: two of them would not leave each other enough."""
+    others = [name for name in _nodes(state="running") if name not in _nodes(clients.CLUSTER)]
+    if others:
+        line(f"stopping another cluster of ours: {', '.join(others)}")
+        command.run("docker", "stop", *others)
 
 
 def _usable() -> bool:
@@ -53,9 +80,11 @@ def _usable() -> bool:
         line("the cluster is of an older make; `make cluster-clean cluster` makes it anew")
     if running != "true":
         line("starting the cluster's node again")
-        command.run("docker", "start", clients.NODE)
+        command.run("docker", "start", *_nodes(clients.CLUSTER))
     if not clients.kubeconfig().exists():
         _export_kubeconfig()
+    if running != "true" and clients.WORKERS and node.is_built(image):
+        network.connect(fresh=False)
     return _ready()
 
 
@@ -82,7 +111,7 @@ def _create() -> None:
     image = node.image()
     kind = node.kind()
     with step(f'making the cluster "{clients.CLUSTER}"'):
-        command.answer("docker", "rm", "-f", "-v", clients.NODE)
+        command.answer("docker", "rm", "-f", "-v", clients.NODE, *_nodes(clients.CLUSTER))
         with cache.scratch() as path:
             file = path / "kind.yaml"
             file.write_text(configuration(image))
@@ -90,6 +119,8 @@ def _create() -> None:
                 kind, "create", "cluster", "--name", clients.CLUSTER, "--image", image,
                 "--config", file, "--kubeconfig", clients.kubeconfig(), "--wait", "180s",
             )  # fmt: skip
+        if clients.WORKERS and node.is_built(image):
+            network.connect(fresh=True)
         if not _ready():
             raise Failure(f"the new cluster is not ready; see `docker logs {clients.NODE}`")
 

@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 from tools import images
-from tools.offline_cluster import cluster, command, docker, golang, node, runc_wrapper
+from tools.offline_cluster import (
+    clients,
+    cluster,
+    command,
+    docker,
+    golang,
+    network,
+    node,
+    runc_wrapper,
+)
 from tools.offline_cluster.say import Failure
 
 
@@ -98,6 +107,41 @@ def test_a_missing_component_is_named() -> None:
 def test_only_our_node_image_brings_its_own_network() -> None:
     assert "disableDefaultCNI: true" in cluster.configuration(node.built_name())
     assert "disableDefaultCNI" not in cluster.configuration(node.PUBLISHED)
+
+
+NODES = json.dumps(
+    {
+        "items": [
+            {
+                "metadata": {"name": name},
+                "spec": {"podCIDR": pods} if pods else {},
+                "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+            }
+            for name, pods, address in [
+                ("one", "10.244.0.0/24", "172.18.0.2"),
+                ("two", "10.244.3.0/24", "172.18.0.3"),
+                ("new", "", "172.18.0.4"),
+            ]
+        ]
+    }
+)
+
+
+def test_each_node_has_a_range_and_routes_to_the_others() -> None:
+    """A node that has no range yet is not there yet."""
+    found = network.places(NODES)
+    assert list(found) == ["one", "two"]
+    assert network.routes("one", found) == ["route replace 10.244.3.0/24 via 172.18.0.3"]
+    given = (node.RECIPE / "etc" / "cni" / "net.d" / "10-espha.conflist").read_text()
+    changed = json.loads(network.configuration(given, "10.244.3.0/24"))
+    assert changed["plugins"][0]["ipam"]["ranges"] == [[{"subnet": "10.244.3.0/24"}]]
+    assert changed["plugins"][1:] == json.loads(given)["plugins"][1:]
+
+
+def test_workers_are_part_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "worker" not in cluster.configuration(node.PUBLISHED)
+    monkeypatch.setattr(clients, "WORKERS", 3)
+    assert cluster.configuration(node.PUBLISHED).count("role: worker") == 3
 
 
 def test_a_failing_program_is_a_sentence_with_its_last_words() -> None:

@@ -1,0 +1,47 @@
+"""A cluster with three workers, one operator, and a deployment for each module."""
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from day_two.live import Live, nodes
+from tools import ROOT
+from tools.offline_cluster import clients
+
+SYSTEM = "espha-system"
+KEPT = "ESPHA_DAY_TWO"
+"""Names a namespace whose deployment stays, and is used again by the next run."""
+
+
+@pytest.fixture(scope="session")
+def operator() -> str:
+    """The namespace of the operator, installed with Helm from this checkout."""
+    if len(nodes()) < 3:
+        pytest.fail("needs a cluster with three workers: make test-day-two makes it")
+    clients.helm(
+        "upgrade", "--install", "espha", ROOT / "charts" / "espha",
+        "--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "5m",
+        timeout=320,
+    )  # fmt: skip
+    # The images keep their tag when they are built again.
+    clients.kubectl("-n", SYSTEM, "rollout", "restart", "deployment/espha-operator")
+    clients.kubectl("-n", SYSTEM, "rollout", "status", "deployment/espha-operator", "--timeout=3m")
+    return SYSTEM
+
+
+@pytest.fixture(scope="module")
+def live(operator: str) -> Iterator[Live]:
+    """A deployment that is ready, and gets rows."""
+    kept = os.environ.get(KEPT, "")
+    made = Live(kept or f"day2-{uuid.uuid4().hex[:6]}")
+    if not kept or not clients.kubectl("get", "namespace", kept, "--ignore-not-found"):
+        clients.kubectl("create", "namespace", made.namespace)
+        made.deploy()
+        made.feed()
+    yield made
+    if kept:
+        return
+    made.kubectl("delete", "espha", "--all", "--timeout=3m")
+    clients.kubectl("delete", "namespace", made.namespace, "--wait=false")

@@ -1,0 +1,351 @@
+"""A deployment on the cluster that never stands still: rows flow in, and pods are watched."""
+
+import json
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client, config, watch
+
+from espha.local.waiting import wait_until
+from tools import ROOT
+from tools.offline_cluster import clients, command
+from tools.offline_cluster.say import Failure
+
+NAME = "demo"
+PREFIX = "day2"
+RATE = 200
+DRIVER = "driver"
+SOURCE = ROOT / "manifests" / "models" / "ha-project.xml"
+STILL_S = 300.0
+"""For longer than this nothing may stand still: three JVMs may start on two cores."""
+_ENGINE_IMAGE = "espha/engine:0.1.0"
+_RESTRICTED = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
+
+FEED = """
+import pathlib, sys, time
+from confluent_kafka import Producer
+bootstrap, topic, rate = sys.argv[1], sys.argv[2], int(sys.argv[3])
+stop, count = pathlib.Path("/tmp/stop"), pathlib.Path("/tmp/sent")
+producer = Producer({
+    "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5,
+    "delivery.timeout.ms": 600000, "message.timeout.ms": 600000,
+})
+failed = []
+def told(error, _):
+    if error: failed.append(str(error))
+number, due = 0, time.monotonic()
+while not stop.exists() and not failed:
+    due = max(due, time.monotonic() - 1)  # what slept for long does not make up for it
+    while due < time.monotonic():
+        line = f"I,N,,{number},{4000 + number % 7},{9000 - number % 5},{1700000000 + number}"
+        producer.produce(topic, line.encode(), callback=told)
+        number, due = number + 1, due + 1 / rate
+    producer.poll(0.02)
+producer.flush(600)
+count.write_text(str(number))
+print(number, *failed[:1], flush=True)
+while True: time.sleep(3600)
+"""
+"""Rows at a steady rate, each one once and in order, until /tmp/stop is there."""
+
+COUNT = """
+import json, sys
+from confluent_kafka import Consumer, TopicPartition
+bootstrap, *topics = sys.argv[1:]
+seen = {}
+for topic in topics:
+    for level in ("read_committed", "read_uncommitted"):
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "count",
+            "isolation.level": level, "enable.auto.commit": False, "enable.partition.eof": True})
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        count = 0
+        while True:
+            message = consumer.poll(60)
+            if message is None: sys.exit(f"{topic} has no end")
+            if message.error(): break
+            count += 1
+        consumer.close()
+        seen.setdefault(topic, []).append(count)
+print(json.dumps(seen))
+"""
+"""How many records each topic has for a reader of what is committed, and of everything."""
+
+
+class Watched:
+    """What a watch on the pods has seen: how many of a set were not ready at the same time."""
+
+    def __init__(self, namespace: str, sets: dict[str, int]) -> None:
+        """Watch the pods of these StatefulSets, of which so many are wanted."""
+        self._wanted = {f"{one}-{number}" for one, count in sets.items() for number in range(count)}
+        self._ready: set[str] = set()
+        self.away: frozenset[str] = frozenset()
+        self.most: frozenset[str] = frozenset()
+        """The largest group that was not ready at one moment."""
+        self.replaced: list[str] = []
+        """Pods that were made anew, in order."""
+        self._uids: dict[str, str] = {}
+        self._complete = threading.Event()
+        self._api = client.CoreV1Api(config.new_client_from_config(str(clients.kubeconfig())))
+        self._watch = watch.Watch()
+        self._thread = threading.Thread(target=self._follow, args=(namespace,), daemon=True)
+        self._thread.start()
+        wait_until(self._complete.is_set, 60, f"{', '.join(sets)} are ready before it begins")
+
+    def _follow(self, namespace: str) -> None:
+        listed = self._api.list_namespaced_pod
+        for event in self._watch.stream(listed, namespace):
+            self._take(event["type"], event["object"])
+
+    def _take(self, what: str, pod: Any) -> None:
+        name = pod.metadata.name
+        if name not in self._wanted:
+            return
+        conditions = {one.type: one.status for one in pod.status.conditions or []}
+        ready = conditions.get("Ready") == "True" and pod.metadata.deletion_timestamp is None
+        (self._ready.add if ready and what != "DELETED" else self._ready.discard)(name)
+        known = self._uids.get(name)
+        if known not in (None, pod.metadata.uid) and name not in self.replaced:
+            self.replaced.append(name)
+        self._uids[name] = pod.metadata.uid
+        self.away = frozenset(self._wanted - self._ready)
+        if not self.away:
+            self._complete.set()
+        if self._complete.is_set() and len(self.away) > len(self.most):
+            self.most = self.away
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._watch.stop()
+
+
+class Live:
+    """The deployment `demo` of a namespace, with 200 rows a second from a pod beside it."""
+
+    def __init__(self, namespace: str) -> None:
+        """Remember where it is."""
+        self.namespace = namespace
+        self.bootstrap = f"{NAME}-kafka.{namespace}.svc:9092"
+        self.output = f"{PREFIX}.HA_Project.cq.outbound.O"
+        self.input = f"{PREFIX}.HA_Project.cq.memory.I"
+
+    def kubectl(self, *arguments: str | Path, stdin: str | None = None, limit: float = 300) -> str:
+        """Run kubectl in the namespace."""
+        return clients.kubectl("-n", self.namespace, *arguments, stdin=stdin, timeout=limit)
+
+    def deploy(self, **spec: Any) -> None:
+        """Make the deployment, and wait until it is ready."""
+        resource = {
+            "apiVersion": "espha.dev/v1alpha1",
+            "kind": "EspHaDeployment",
+            "metadata": {"name": NAME},
+            "spec": {
+                "model": {"inline": SOURCE.read_text()},
+                "topics": {"prefix": PREFIX},
+                "zookeeper": {"replicas": 3, "tickTime": 200},
+                "kafka": {"replicas": 3},
+                "engines": {"replicas": 3},
+                **spec,
+            },
+        }
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(resource))
+        self.wait_ready()
+
+    def feed(self) -> None:
+        """Begin to publish rows."""
+        model = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": DRIVER},
+            "data": {"model.xml": SOURCE.read_text(), "feed.py": FEED, "count.py": COUNT},
+        }
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(model))
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(self._driver()))
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{DRIVER}", "--timeout=3m")
+
+    def _driver(self) -> dict[str, Any]:
+        """Return a pod on the control plane, which nobody drains."""
+        command = ["python3", "-u", "/etc/espha/feed.py", self.bootstrap, self.input, str(RATE)]
+        container = {
+            "name": DRIVER,
+            "image": _ENGINE_IMAGE,
+            "imagePullPolicy": "IfNotPresent",
+            "command": command,
+            "securityContext": _RESTRICTED,
+            "volumeMounts": [
+                {"name": "files", "mountPath": "/etc/espha", "readOnly": True},
+                {"name": "tmp", "mountPath": "/tmp"},
+            ],
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": DRIVER},
+            "spec": {
+                "nodeName": clients.NODE,
+                "tolerations": [{"operator": "Exists"}],
+                "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": 1,
+                "automountServiceAccountToken": False,
+                "securityContext": {
+                    "runAsNonRoot": True,
+                    "runAsUser": 10001,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+                "containers": [container],
+                "volumes": [
+                    {"name": "files", "configMap": {"name": DRIVER}},
+                    {"name": "tmp", "emptyDir": {}},
+                ],
+            },
+        }
+
+    def resource(self) -> dict[str, Any]:
+        """Return the deployment's resource."""
+        return dict(json.loads(self.kubectl("get", "espha", NAME, "-o", "json")))
+
+    def status(self) -> dict[str, Any]:
+        """Return its status."""
+        return dict(self.resource().get("status") or {})
+
+    @property
+    def active(self) -> str:
+        """The pod of the active engine; empty: there is none."""
+        return str(self.status().get("active") or "")
+
+    @property
+    def take_overs(self) -> int:
+        """How often an engine has taken over."""
+        return int(self.status().get("failovers") or 0)
+
+    def says(self) -> str:
+        """Return what all conditions say."""
+        return " ".join(one["message"] for one in self.status().get("conditions", []))
+
+    def patch(self, spec: dict[str, Any]) -> None:
+        """Change the spec."""
+        change = json.dumps({"spec": spec})
+        self.kubectl("patch", "espha", NAME, "--type=merge", "-p", change)
+
+    def wait_ready(self) -> None:
+        """Wait until the deployment is ready, in its present generation."""
+
+        def ready() -> bool:
+            found = self.resource()
+            listed = (found.get("status") or {}).get("conditions", [])
+            told = [one for one in listed if one["type"] == "Ready" and one["status"] == "True"]
+            wanted = found["metadata"]["generation"]
+            return any(one["observedGeneration"] == wanted for one in told)
+
+        wait_until(ready, STILL_S, f"{NAME} is ready", 1.0, self._moves)
+
+    def wait(self, holds: Any, what: str) -> None:
+        """Wait until something holds; at the latest until nothing has moved for long."""
+        wait_until(holds, STILL_S, what, 0.5, self._moves)
+
+    def _moves(self) -> object:
+        """Return what changes while a deployment comes up or is rolled out."""
+        pods = "{range .items[*]}{.metadata.uid} {.status.conditions[*].status} {end}"
+        try:
+            return self.status().get("conditions"), self.kubectl(
+                "get", "pods", "-o", f"jsonpath={pods}"
+            )
+        except Failure:
+            return None
+
+    def events(self, reason: str) -> list[str]:
+        """Return the messages of the deployment's Events of one reason, in order."""
+        chosen = f"involvedObject.name={NAME},reason={reason}"
+        listed = self.kubectl(
+            "get", "events", "--field-selector", chosen, "--sort-by=.metadata.creationTimestamp",
+            "-o", "json",
+        )  # fmt: skip
+        return [one["message"] for one in json.loads(listed)["items"]]
+
+    def watch(self, **sets: int) -> Watched:
+        """Watch the pods of these components, of which so many are wanted."""
+        return Watched(self.namespace, {f"{NAME}-{one}": count for one, count in sets.items()})
+
+    def pods(self) -> dict[str, tuple[str, str]]:
+        """Return uid and node of each pod of the deployment."""
+        listed = self.kubectl(
+            "get", "pods", "-l", f"app.kubernetes.io/instance={NAME}", "-o", "json"
+        )
+        return {
+            one["metadata"]["name"]: (one["metadata"]["uid"], one["spec"].get("nodeName", ""))
+            for one in json.loads(listed)["items"]
+        }
+
+    def signal(self, pod: str, number: str) -> None:
+        """Send a signal to all processes of a pod, from its node."""
+        node = self.pods()[pod][1]
+        script = (
+            'for file in $(grep -l "HOSTNAME=$0" /proc/[0-9]*/environ 2>/dev/null); do '
+            'pid=${file#/proc/}; kill "-$1" "${pid%/environ}"; done'
+        )
+        command.run("docker", "exec", node, "sh", "-c", script, pod, number)
+
+    def stop(self) -> int:
+        """Stop the rows; return how many there were, all of which Kafka has."""
+        self.kubectl("exec", DRIVER, "--", "python3", "-c", "open('/tmp/stop', 'w')")
+
+        def sent() -> str:
+            return self.kubectl("logs", DRIVER).strip()
+
+        wait_until(lambda: bool(sent()), STILL_S, "the last row is sent", 0.5)
+        assert sent().isdecimal(), sent()
+        return int(sent())
+
+    def verify(self) -> dict[str, Any]:
+        """Stop the rows, and return what `espha verify` says of all that came out."""
+        sent = self.stop()
+        arguments = [
+            "verify", "--json", "--follow", "--until-idle", "5", "--bootstrap", self.bootstrap,
+            "--prefix", PREFIX, "--model", "/etc/espha/model.xml",
+            "--sum-window", "Record_Counter:20:sum20",
+        ]  # fmt: skip
+        said = self.kubectl("exec", DRIVER, "--", "espha", *arguments, limit=600)
+        report: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
+        return {**report, "sent": sent}
+
+    def counts(self) -> dict[str, list[int]]:
+        """Return how many outputs and order records are committed, and how many there are."""
+        order = f"{PREFIX}.M"
+        asked = ("python3", "/etc/espha/count.py", self.bootstrap, self.output, order)
+        found: dict[str, list[int]] = json.loads(self.kubectl("exec", DRIVER, "--", *asked))
+        return {"output": found[self.output], "order": found[order]}
+
+    def restarts(self) -> Counter[str]:
+        """Return how often containers of each pod were restarted in place."""
+        listed = json.loads(self.kubectl("get", "pods", "-o", "json"))["items"]
+        return Counter(
+            {
+                one["metadata"]["name"]: sum(
+                    each["restartCount"] for each in one["status"].get("containerStatuses", [])
+                )
+                for one in listed
+            }
+        )
+
+
+def nodes() -> list[str]:
+    """Return the workers."""
+    asked = ("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "name")
+    return [name.removeprefix("node/") for name in clients.kubectl(*asked).split()]
+
+
+def retag(tag: str) -> dict[str, str]:
+    """Give the images of the workloads one more name on every node; return these by component."""
+    new = {}
+    for component, name in (("engines", "engine"), ("kafka", "kafka"), ("zookeeper", "zookeeper")):
+        old = f"docker.io/espha/{name}:0.1.0"
+        new[component] = f"espha/{name}:{tag}"
+        for node in nodes():
+            tags = ("ctr", "-n", "k8s.io", "images", "tag", "--force", old)
+            command.run("docker", "exec", node, *tags, f"docker.io/{new[component]}")
+    return new

@@ -1,0 +1,92 @@
+"""The pods' network of a cluster with several nodes that were built here.
+
+Such a node brings a CNI that knows one range only. Each node gets its own range instead, the one
+that Kubernetes has given it, and a route to each of the others.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tools.offline_cluster import clients, command, wait
+from tools.offline_cluster.say import Failure
+
+CONFIGURATION = "/etc/cni/net.d/10-espha.conflist"
+RANGES_SECONDS = 60
+_ASK = ("docker", "exec", clients.NODE, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf")
+
+
+class Place(NamedTuple):
+    """Where a node is."""
+
+    address: str
+    """Its own."""
+    pods: str
+    """The range of its pods."""
+
+
+def connect(fresh: bool) -> None:
+    """Let the pods of all nodes reach each other; again after each start of the nodes.
+
+    Args:
+        fresh: the cluster has just been made: pods that have an address of the wrong range are
+            made anew.
+
+    Raises:
+        Failure: a node has no range.
+    """
+    found: dict[str, Place] = {}
+
+    def ranged() -> bool:
+        found.clear()
+        found.update(places(command.answer(*_ASK, "get", "nodes", "-o", "json") or '{"items": []}'))
+        return len(found) == clients.WORKERS + 1
+
+    if not wait.until(ranged, RANGES_SECONDS, pause=0.5):
+        raise Failure(f"nodes have no range for pods; there are {', '.join(found) or 'none'}")
+    for name in found:
+        _configure(name, found)
+    if fresh:
+        for namespace in ("kube-system", "local-path-storage"):
+            named = ("-n", namespace, "delete", "pods", "--wait=false")
+            own_network = "--field-selector=spec.hostNetwork=false"
+            command.run(*_ASK, *named, own_network)
+
+
+def places(listed: str) -> dict[str, Place]:
+    """Return where the nodes are that `kubectl get nodes -o json` lists, if they have a range."""
+    return {
+        one["metadata"]["name"]: Place(
+            next(a["address"] for a in one["status"]["addresses"] if a["type"] == "InternalIP"),
+            one["spec"]["podCIDR"],
+        )
+        for one in json.loads(listed)["items"]
+        if "podCIDR" in one["spec"]
+    }
+
+
+def configuration(given: str, pods: str) -> str:
+    """Return a node's CNI configuration with the range of its pods."""
+    changed = json.loads(given)
+    changed["plugins"][0]["ipam"]["ranges"] = [[{"subnet": pods}]]
+    return json.dumps(changed, indent=2)
+
+
+def routes(name: str, found: Mapping[str, Place]) -> list[str]:
+    """Return the routes from one node to the pods of the others, as arguments of `ip`."""
+    return [
+        f"route replace {place.pods} via {place.address}"
+        for other, place in found.items()
+        if other != name
+    ]
+
+
+def _configure(name: str, found: Mapping[str, Place]) -> None:
+    inside = ("docker", "exec", "-i", name)
+    given = command.run(*inside, "cat", CONFIGURATION)
+    text = configuration(given, found[name].pods)
+    # In one step: containerd reads it as soon as it changes.
+    write = f"cat > {CONFIGURATION}.new && mv {CONFIGURATION}.new {CONFIGURATION}"
+    command.run(*inside, "sh", "-c", write, stdin=text)
+    for route in routes(name, found):
+        command.run(*inside, "ip", *route.split())
