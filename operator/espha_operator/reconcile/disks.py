@@ -130,7 +130,7 @@ class DiskKeeper:
         found = self._cluster.list(CLAIM, deployment.namespace, selector(deployment))
         claims = tuple(growth.claim(one) for one in found)
         wanted = [] if scene.facts.paused else scene.wanted
-        growing, refused = self._grower.grow(scene.resource, wanted, claims)
+        growing, refused = self._grower.grow(deployment.namespace, wanted, claims)
         serving, rooms = _zookeeper(scene, claims)
         facts = DiskFacts(growing=growing, refused=refused, foreign=_foreign(deployment, claims))
         quorum, others = Quorum(), Others(error="it was not asked.", serving=serving)

@@ -6,17 +6,14 @@ and made anew with the new template. It takes the pods over as they are: none re
 """
 
 import copy
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils.quantity import parse_quantity
 
 from espha_operator.reconcile.cluster import Cluster, reason
-from espha_operator.resources.events import event
-from espha_operator.resources.meta import Object, checksum
+from espha_operator.resources.meta import Object
 from espha_operator.status.storage import Claim
 
 CLAIM = "PersistentVolumeClaim"
@@ -25,7 +22,6 @@ SET = "StatefulSet"
 SERVERS = "espha.dev/servers"
 # Seconds after which a refused growth is tried again: somebody may have changed the class.
 AGAIN = 600.0
-_LOG = logging.getLogger(__name__)
 
 
 def amount(value: object) -> int:
@@ -135,7 +131,7 @@ class Grower:
     _refused: dict[tuple[str, int], tuple[str, float]] = field(default_factory=dict)
 
     def grow(
-        self, resource: Object, wanted: Iterable[Object], claims: Iterable[Claim]
+        self, namespace: str, wanted: Iterable[Object], claims: Iterable[Claim]
     ) -> tuple[tuple[str, ...], str]:
         """Ask for the sizes that are wanted.
 
@@ -148,20 +144,19 @@ class Grower:
                 if each.leaving:
                     continue
                 if each.request < size(one):
-                    self._ask(resource, each, one)
+                    self._ask(namespace, each, one)
                 if min(each.request, each.capacity or each.request) < size(one):
                     growing.append(each.name)
         kept = {key: told for key, told in self._refused.items() if key[0] in growing}
         self._refused = kept
         return tuple(growing), next((why for why, _ in kept.values()), "")
 
-    def _ask(self, resource: Object, one: Claim, wanted: Object) -> None:
+    def _ask(self, namespace: str, one: Claim, wanted: Object) -> None:
         key = (one.name, size(wanted))
         if key in self._refused and self.clock() < self._refused[key][1]:
             return
         found = template(wanted) or {}
         storage = found["spec"]["resources"]["requests"]["storage"]
-        namespace = resource["metadata"]["namespace"]
         change = {"spec": {"resources": {"requests": {"storage": storage}}}}
         try:
             self.cluster.patch(CLAIM, namespace, one.name, change)
@@ -171,15 +166,3 @@ class Grower:
                 raise
             why = f"{one.name} cannot grow to {storage}: {reason(error)}"
             self._refused[key] = (why, self.clock() + AGAIN)
-            self._tell(resource, one.name, storage, why)
-
-    def _tell(self, resource: Object, name: str, storage: str, why: str) -> None:
-        """Make one Event of a refusal, however often it comes and whoever sees it."""
-        made = event(resource, "VolumeCannotGrow", why[:1000], good=False, now=datetime.now(UTC))
-        meta = resource["metadata"]
-        made["metadata"]["name"] = f"{meta['name']}.{checksum(meta['uid'], name, storage)}"
-        try:
-            self.cluster.create(made)
-        except ApiException as error:
-            if error.status != 409:
-                raise

@@ -87,8 +87,13 @@ class Reason(Explained):
 
     AS_WANTED = "AsWanted", "All volumes are as large as the spec says.", True
     GROWING = "Growing", "Volumes are being made larger.", True
-    CANNOT_GROW = "CannotGrow", "Volumes that are to be larger cannot grow."
-    FOREIGN_VOLUMES = "ForeignVolumes", "Kept volumes belong to another number of servers."
+    CANNOT_GROW = "CannotGrow", "Volumes that are to be larger cannot grow.", False, True
+    FOREIGN_VOLUMES = (
+        "ForeignVolumes",
+        "Kept volumes belong to another number of servers.",
+        False,
+        True,
+    )
 
     CRITICAL = "Critical", "A volume is used to more than 90 %.", True
     LOW = "Low", "A volume is used to more than 80 %.", True

@@ -49,8 +49,8 @@ def test_the_command_line_has_every_command_and_option() -> None:
 def test_the_page_of_conditions_has_every_condition_and_reason() -> None:
     page = CONDITIONS.read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    usual = {Reason.COMPLETE, Reason.MOVING, Reason.NOT_PAUSED}
-    unusual = {Reason.STARTING, Reason.ROLLING_OUT, Reason.PAUSED}
+    usual = {Reason.COMPLETE, Reason.MOVING, Reason.NOT_PAUSED, Reason.ENOUGH}
+    unusual = {Reason.STARTING, Reason.ROLLING_OUT, Reason.PAUSED, Reason.LOW, Reason.CRITICAL}
     reasons = {str(one) for one in Reason if (not one.holds and one not in usual) or one in unusual}
     conditions = set(checks.judge(healthy(webhook="")))
     events = {"FailedOver", "TakenOver", "Diverged"}
