@@ -88,6 +88,7 @@ BAD: dict[str, dict[str, Object]] = {
             "engines": {"heap": "2Gi", "resources": _memory(None, "2Gi")}
         },
         "a heap that is too small": {"kafka": {"heap": "1Mi"}},
+        "a heap with which Spark does not start": {"engines": {"heap": "400Mi"}},
         "the heap as an option": {"kafka": {"jvmOptions": ["-Xmx2g"]}},
         "an option that is none": {"kafka": {"jvmOptions": ["rm -rf *"]}},
     },

@@ -78,10 +78,10 @@ class Settings(BaseModel):
     )
     jvm_heap_mib: int = Field(
         HEAP_MIB,
-        ge=128,
+        ge=480,
         le=31_744,
-        description="Largest heap of the engine's JVM, MiB; the state is not in it, but in the "
-        "memory of the Python process beside it.",
+        description="Largest heap of the engine's JVM, MiB; Spark does not start with less than "
+        "480. The state is not in it, but in the memory of the Python process beside it.",
     )
     jars: Path = Field(
         Path("/opt/espha/jars"), description="Folder with the engine's own jar and kafka-clients."

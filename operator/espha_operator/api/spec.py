@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from espha.protocol.settings import HEAP_MIB
 from espha_operator.api.adapters import Adapters
 from espha_operator.api.base import OPERATOR_DEFAULT, Image, ObjectName, Part, rules, text
 from espha_operator.api.images import ImagePolicy
@@ -97,7 +98,7 @@ class Snapshots(Part):
 class Engines(Part):
     """The engines that run the model; exactly one of them publishes."""
 
-    model_config = ConfigDict(json_schema_extra=rules(*heap_rules(USUAL_ENGINE, "256Mi")))
+    model_config = ConfigDict(json_schema_extra=rules(*heap_rules(USUAL_ENGINE, f"{HEAP_MIB}Mi")))
 
     replicas: int = Field(3, ge=1, le=9, description="Number of engines.")
     image: Image | None = Field(
@@ -105,7 +106,8 @@ class Engines(Part):
     )
     resources: Resources = resources_of("engine", USUAL_ENGINE)
     heap: Bytes | None = heap_field(
-        "The state is not in it, but in the memory beside it. A third of that limit, at most 2Gi,"
+        "The state is not in it, but in the memory beside it. A third of that limit, from 512Mi to "
+        "2Gi,"
     )
     pod: PodTemplate | None = pod_field("the engines")
     snapshots: Snapshots = Field(

@@ -1,6 +1,6 @@
 """Engines: pods that run the model, and a Service for the active one."""
 
-from espha.protocol.settings import Settings, variable
+from espha.protocol.settings import HEAP_MIB, Settings, variable
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
 from espha_operator.api.spec import USUAL_ENGINE
@@ -71,8 +71,10 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
 def _settings(deployment: Deployment) -> Settings:
     spec = deployment.spec.engines
     snapshots = spec.snapshots
+    heap = heap_mib(spec.heap, spec.resources, USUAL_ENGINE, _SHARE, _MOST_MIB)
     return Settings(
-        jvm_heap_mib=heap_mib(spec.heap, spec.resources, USUAL_ENGINE, _SHARE, _MOST_MIB),
+        # Spark does not start with less than the usual one.
+        jvm_heap_mib=max(heap, HEAP_MIB),
         bootstrap=deployment.bootstrap,
         root=f"{deployment.root}/engines",
         # Not the volume's root, which may hold a lost+found.

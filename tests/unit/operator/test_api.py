@@ -1,5 +1,6 @@
 """The models, and what is made of them."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -77,6 +78,22 @@ def test_the_api_server_does_not_fill_in_what_rules_must_see() -> None:
         assert given == []
     assert spec["engines"]["properties"]["replicas"]["default"] == 3
     assert "default" not in spec["model"]
+
+
+def test_the_definition_fits_what_kubectl_keeps_of_it() -> None:
+    """`kubectl apply` writes it into an annotation; all of them together may have 256 KiB."""
+    kept = json.dumps(crd(), separators=(",", ":"))
+    escaped = len(kept) + 5 * sum(kept.count(sign) for sign in "<>&")
+    assert escaped < 220_000
+
+
+def test_every_text_with_a_pattern_says_in_a_sentence_what_to_give() -> None:
+    bare = [
+        path
+        for path, field in fields(structural(Spec))
+        if "pattern" in field or "x-sentence" in field
+    ]
+    assert bare == []
 
 
 def test_columns_of_get() -> None:

@@ -78,6 +78,7 @@ def test_zookeepers_heap_follows_its_memory() -> None:
     ("spec", "heap"),
     [
         ({}, "512"),
+        ({"resources": {"limits": {"memory": "1Gi"}}}, "512"),
         ({"resources": {"limits": {"memory": "3Gi"}}}, "1024"),
         ({"resources": {"limits": {"memory": "64Gi"}}}, "2048"),
         ({"resources": {"limits": {"memory": "64Gi"}}, "heap": "8Gi"}, "8192"),
