@@ -146,7 +146,7 @@ class Live:
             "metadata": {"name": NAME},
             "spec": {
                 "model": {"inline": SOURCE.read_text()},
-                "topics": {"prefix": PREFIX},
+                "topics": {"prefix": PREFIX, "retention": "unlimited"},
                 "zookeeper": {"replicas": 3, "tickTime": 200},
                 "kafka": {"replicas": 3},
                 "engines": {"replicas": 3},
