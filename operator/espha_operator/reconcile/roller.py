@@ -22,6 +22,8 @@ from espha_operator.status.facts import Facts
 
 # Seconds between two requests to the active engine to hand over: each one costs a pause of output.
 AGAIN = 10.0
+# Seconds before a Kafka that does not answer is asked again: each question takes some threads.
+SILENT = 10.0
 _BUSY = 429
 _GONE = (404, 409)
 # No step waits for a broker that does not answer. Of all deployments together.
@@ -42,6 +44,7 @@ class Roller:
         self._cluster, self._token, self._clock = cluster, token, clock
         self._due = 0.0
         self._asked: Future[Brokers] | None = None
+        self._ask_due = 0.0
         self._told: Brokers | None = None
         self._whole = False
         self._said = ""
@@ -110,13 +113,17 @@ class Roller:
         It serves one decision: after an eviction, nothing that was true before counts any more.
         """
         if self._asked is None:
+            if self._clock() < self._ask_due:
+                return None
             addresses = [pod.address for pod in seen.pods if pod.component == "kafka"]
             known = [address for address in addresses if address]
             self._asked = submit(brokers.look, facts.deployment.bootstrap, known)
         if not self._asked.done():
             return None
-        answer, self._asked = self._asked, None
-        return answer.result()
+        told, self._asked = self._asked.result(), None
+        if told.error:
+            self._ask_due = self._clock() + SILENT
+        return told
 
     def _do(self, step: Step, resource: Object, facts: Facts, seen: Observed) -> str:
         if step.action == "evict":

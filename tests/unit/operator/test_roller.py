@@ -151,6 +151,16 @@ def test_a_broker_that_is_out_of_sync_stops_it_with_a_sentence(world: World) -> 
     assert len(world.until_done()) == 3
 
 
+def test_a_kafka_that_does_not_answer_is_asked_seldom(world: World) -> None:
+    world.revision["demo-kafka"] = "v2"
+    world.kafka = Brokers(error="Kafka at k:9092 does not answer: timed out")
+    said = [world.step() for _ in range(int(2 * roller.SILENT))]
+    assert 1 <= world.looks <= 3
+    assert said[-1] == "3 pods are out of date; Kafka at k:9092 does not answer: timed out."
+    world.kafka = WELL
+    assert len(world.until_done()) == 3
+
+
 def test_each_broker_goes_on_an_answer_of_its_own(world: World) -> None:
     """What was true before an eviction says nothing about the time after it."""
     world.revision["demo-kafka"] = "v2"
