@@ -26,9 +26,10 @@ COPIES = 2
 ROLL_BACK_MS = 24 * 3600 * 1000
 # How long (s) an engine that is not in sync is waited for.
 PATIENCE_S = 3600.0
-# After so many of their intervals the second engine's snapshot is old; and at least so many ms.
-OLD_INTERVALS = 10
-OLD_MS = 600_000
+# After so many intervals the second engine's snapshot is old, and at least so many ms; the first is
+# for a standby, the second for the active engine, whose output pauses for it.
+OLD_INTERVALS = 3, 10
+OLD_MS = 180_000, 600_000
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,14 @@ def _to_ask(
 
     The active one only where there is no other: it costs a pause of output.
     """
-    old = max(OLD_MS, view.interval_s * OLD_INTERVALS * 1000)
+    last = None
     if len(holders) == min(COPIES, view.wanted):
-        last = fitting[holders[-1]][0]
-        if view.now_ms - last.made < old:
-            return ""
-        holders = holders[:-1]
+        last, holders = fitting[holders[-1]][0], holders[:-1]
     others = [one.name for one in view.engines if one.in_sync and one.name not in holders]
-    return min(others, key=lambda name: (name == active, name), default="")
+    asked = min(others, key=lambda name: (name == active, name), default="")
+    intervals, least = OLD_INTERVALS[asked == active], OLD_MS[asked == active]
+    old = max(least, view.interval_s * intervals * 1000)
+    return asked if last is None or view.now_ms - last.made >= old else ""
 
 
 def _before(view: View, needed: Sequence[KeptSnapshot]) -> dict[str, int]:

@@ -58,7 +58,7 @@ def test_one_copy_is_not_enough_and_a_standby_is_asked_for_the_second() -> None:
 
 
 def test_an_old_second_copy_is_made_anew_and_counts_until_then() -> None:
-    old = kept(20, made=NOW - 700_000)
+    old = kept(20, made=NOW - 200_000)
     trim = decide(view(kept={"e-1": [old], "e-2": [kept(95)]}))
     assert (trim.before["p.M"], trim.ask) == (40, "e-1")
 
@@ -66,6 +66,10 @@ def test_an_old_second_copy_is_made_anew_and_counts_until_then() -> None:
 def test_of_two_engines_the_active_one_is_asked() -> None:
     two = view().engines[0], view().engines[2]
     assert decide(view(engines=two, kept={"e-2": [kept(95)]}, wanted=2)).ask == "e-0"
+    there = {"e-0": [kept(80, made=NOW - 300_000)], "e-2": [kept(95)]}
+    assert decide(view(engines=two, kept=there, wanted=2)).ask == ""
+    there["e-0"] = [kept(80, made=NOW - 700_000)]
+    assert decide(view(engines=two, kept=there, wanted=2)).ask == "e-0"
 
 
 def test_a_single_engine_needs_no_second_copy() -> None:
