@@ -38,6 +38,15 @@ def status(**conditions: str) -> Status:
         ("Paused", "True:Paused", "False:NotPaused", [("NotPaused", True)]),
         ("SnapshotsInReach", "True:InReach", "True:Unlimited", []),
         ("Unknown", "True:A", "False:B", []),
+        ("ModelRolledOut", "True:RolledOut", "False:InShadow", [("InShadow", True)]),
+        ("ModelRolledOut", "False:InShadow", "False:Switching", [("Switching", True)]),
+        ("ModelRolledOut", "False:Switching", "True:RolledOut", [("ModelRolledOut", True)]),
+        ("VolumesFit", "True:AsWanted", "False:ForeignVolumes", [("ForeignVolumes", False)]),
+        ("VolumesFit", "True:AsWanted", "False:CannotGrow", []),
+        ("Stalled", "False:Moving", "True:CannotGrow", []),
+        ("StorageLow", "False:Enough", "True:Low", [("Low", False)]),
+        ("StorageLow", "True:Low", "True:Critical", [("Critical", False)]),
+        ("StorageLow", "True:Critical", "False:Enough", [("Enough", True)]),
     ],
 )
 def test_changes_are_told_once(
