@@ -1,0 +1,96 @@
+"""`kubectl wait` returns when it should: all pods run what was applied, and the service goes on."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from day_two.live import Live, retag
+from tools.offline_cluster import clients
+
+pytestmark = [pytest.mark.day_two, pytest.mark.timeout(1800)]
+
+ROUNDS = 3
+
+
+def images(live: Live) -> set[str]:
+    """Return the images of the engines' pods, those that go included."""
+    chosen = "app.kubernetes.io/component=engine"
+    listed = json.loads(live.kubectl("get", "pods", "-l", chosen, "-o", "json"))["items"]
+    assert len(listed) == 3
+    return {one["spec"]["containers"][0]["image"] for one in listed}
+
+
+@contextmanager
+def watching(live: Live) -> Iterator[list[str]]:
+    """Note what `Available` is, one after the other, each as often as it changes."""
+    path = '{.status.conditions[?(@.type=="Available")].status}{"\\n"}'
+    program = clients.binaries() / "kubectl"
+    asked = [str(program), "-n", live.namespace, "get", "espha", "demo", "--watch", "-o"]
+    seen: list[str] = []
+    with subprocess.Popen(
+        [*asked, f"jsonpath={path}"], stdout=subprocess.PIPE, text=True, env=clients.environment()
+    ) as process:
+
+        def read() -> None:
+            for line in process.stdout or ():
+                if not seen or seen[-1] != line.strip():
+                    seen.append(line.strip())
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        try:
+            yield seen
+        finally:
+            process.terminate()
+            reader.join()
+
+
+def test_wait_returns_when_the_last_pod_has_the_new_image(live: Live) -> None:
+    """As soon as it is applied, and each time; of the service a roll-out takes one switchover."""
+    live.wait_ready()
+    for number in range(ROUNDS):
+        image = retag(f"wait-{number}")["engines"]
+        before, started = live.take_overs, len(live.events("RolloutStarted"))
+        with watching(live) as available:
+            live.patch({"engines": {"image": image}})
+            live.kubectl("wait", "--for=condition=Ready", "espha/demo", "--timeout=5m", limit=320)
+            assert images(live) == {image}
+        assert available in (["True"], ["True", "False", "True"])
+        assert live.take_overs == before + 1
+        assert len(live.events("RolloutStarted")) == started + 1
+        assert live.status()["phase"] == "Ready"
+
+
+def test_a_failover_is_told_in_an_event(live: Live) -> None:
+    """Who, from whom, why, and for how long."""
+    live.wait_ready()
+    told, victim = len(live.events("FailedOver")), live.active
+    live.kubectl("delete", "pod", victim, "--force", "--grace-period=0")
+    live.wait(lambda: len(live.events("FailedOver")) > told, "an Event")
+    said = live.events("FailedOver")[-1]
+    assert f"has taken over from {victim}" in said
+    assert "ms between the last commit before and the first one after" in said
+    live.wait_ready()
+
+
+def test_a_pause_keeps_what_somebody_changes(live: Live) -> None:
+    """And what was wanted meanwhile is done after it."""
+    live.wait_ready()
+    live.kubectl("annotate", "espha", "demo", "espha.dev/paused=true")
+    live.wait(lambda: live.status()["phase"] == "Paused", "the pause is seen")
+    live.kubectl("delete", "service", "demo-active")
+    live.patch({"engines": {"replicas": 2}})
+    live.kubectl("wait", "--for=condition=Ready=false", "espha/demo", "--timeout=1m")
+    services = live.kubectl("get", "services", "-o", "name").split()
+    assert "service/demo-active" not in services
+    assert len(images(live)) == 1, "three engines still run"
+    live.kubectl("annotate", "espha", "demo", "espha.dev/paused-")
+    live.kubectl("wait", "--for=condition=Ready", "espha/demo", "--timeout=3m", limit=200)
+    assert "demo-engine-2" not in live.pods()
+    assert "service/demo-active" in live.kubectl("get", "services", "-o", "name").split()
+    live.patch({"engines": {"replicas": 3}})
+    live.wait_ready()
