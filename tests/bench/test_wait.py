@@ -61,6 +61,7 @@ class Engines:
         self.ready: dict[str, float] = {}
         """Since when each pod that is there is ready."""
         self.active, self.epoch = "", 0
+        self._before, self._planned = "", False
         self._lock = threading.Lock()
 
     def see(self, ready: dict[str, float]) -> None:
@@ -68,21 +69,28 @@ class Engines:
         with self._lock:
             self.ready = ready
             if self.active not in ready and ready:
-                self.active, self.epoch = min(ready), self.epoch + 1
+                self._lead(min(ready), planned=False)
 
     def hand_over(self, to: str) -> SwitchoverReason:
         """Make another one active."""
         with self._lock:
             if to not in self.ready:
                 return SwitchoverReason.NOT_A_CANDIDATE
-            self.active, self.epoch = to, self.epoch + 1
+            self._lead(to, planned=True)
             return SwitchoverReason.BEGUN
+
+    def _lead(self, name: str, *, planned: bool) -> None:
+        self._before, self._planned = self.active, planned
+        self.active, self.epoch = name, self.epoch + 1
 
     def status(self, name: str) -> bytes:
         """Return what one of them says."""
         state = EngineState.ACTIVE if name == self.active else EngineState.STANDBY
         told = engine_status(name, state, epoch=self.epoch, model_digest=DIGEST)
-        return told.model_dump_json().encode()
+        assert told.engine is not None
+        facts = {"taken_from": self._before, "taken_as_planned": self._planned}
+        progress = told.engine.model_copy(update=facts)
+        return told.model_copy(update={"progress": progress}).model_dump_json().encode()
 
 
 def supervisor(engines: Engines, name: str, address: str) -> ThreadingHTTPServer:
@@ -231,3 +239,5 @@ def test_wait_returns_when_the_last_pod_has_the_new_image(scene: Scene) -> None:
     print(told)
     assert told["RolloutStarted"] > 1
     assert told["RolloutFinished"] > 1
+    assert told["TakenOver"] > 1
+    assert told["FailedOver"] == 0
