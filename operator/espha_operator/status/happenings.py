@@ -28,8 +28,6 @@ _STEPWISE = frozenset({"ModelRolledOut", "VolumesFit"})
 _LATER = frozenset({"TopicsReady", "SnapshotsInReach", "Available"}) | _STEPWISE
 
 
-# Whoever finds these tells them in an Event of its own.
-_TOLD_ELSEWHERE = frozenset({str(Reason.CANNOT_GROW)})
 _STALLING = frozenset(str(one) for one in Reason if one.stalls)
 # A take-over that was asked for, and another one.
 TAKE_OVERS = ("TakenOver", "FailedOver")
@@ -66,8 +64,6 @@ def by_status(before: Status, after: Status) -> Iterator[Happening]:
         if not before.conditions and name in _LATER and not good:
             continue
         if good and name == "Stalled":  # the condition that did not hold has been told
-            continue
-        if now.reason in _TOLD_ELSEWHERE:
             continue
         if (now.reason, now.message) not in told:
             told.add((now.reason, now.message))
