@@ -5,6 +5,7 @@ What takes long is looked for beside the steps, now and then.
 
 import logging
 import socket
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from espha_operator.reconcile import growth, replacing
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.growth import CLAIM, SERVERS, SET, Grower
 from espha_operator.reconcile.kafka_talk import KafkaTalk, Quorum, TalkError, talk
-from espha_operator.reconcile.observe import Pod, selector
+from espha_operator.reconcile.observe import Pod, selector, whole
 from espha_operator.reconcile.trimming import Trimmer
 from espha_operator.resources.meta import Object
 from espha_operator.status import checks, storage
@@ -259,7 +260,6 @@ def four_letters(address: str, word: str) -> str:
     try:
         with socket.create_connection((address, ZOOKEEPER_PORT), timeout=_ANSWER) as connection:
             connection.sendall(word.encode())
-            with connection.makefile("rb") as answer:
-                return answer.read(1 << 14).decode(errors="replace")
+            return whole(connection, time.monotonic() + _ANSWER).decode(errors="replace")
     except OSError:
         return ""

@@ -47,6 +47,19 @@ class Quorum:
     ends: Mapping[int, int] = field(default_factory=dict)
 
 
+class _Admin(KafkaAdminClient):  # type: ignore[misc]
+    """An admin client that leaves no thread behind when Kafka does not answer."""
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except BaseException:
+            if hasattr(self, "_net"):
+                self._closed = False  # set after it has connected, and asked for by `close`
+                self.close()
+            raise
+
+
 class KafkaTalk:
     """Questions and orders to one Kafka, over connections of its own."""
 
@@ -58,7 +71,7 @@ class KafkaTalk:
             "client_id": "espha-operator",
             "request_timeout_ms": ANSWER * 1000,
         }
-        self._admin = KafkaAdminClient(**self._settings, bootstrap_timeout_ms=ANSWER * 1000)
+        self._admin = _Admin(**self._settings, bootstrap_timeout_ms=ANSWER * 1000)
 
     def close(self) -> None:
         """End the connections."""

@@ -124,7 +124,7 @@ def ask_zookeeper(pod: Pod) -> str:
     try:
         with socket.create_connection((pod.address, ZOOKEEPER_PORT), timeout=ANSWER) as connection:
             connection.sendall(b"srvr")
-            return _mode(_whole(connection, time.monotonic() + ANSWER))
+            return _mode(whole(connection, time.monotonic() + ANSWER))
     except OSError:
         return ""
 
@@ -134,7 +134,7 @@ def _mode(answer: bytes) -> str:
     return next((line[6:].strip() for line in lines if line.startswith("Mode: ")), "")
 
 
-def _whole(connection: socket.socket, until: float) -> bytes:
+def whole(connection: socket.socket, until: float) -> bytes:
     """Return an answer up to its end; raises OSError when it is too late or too long."""
     answer = b""
     while True:

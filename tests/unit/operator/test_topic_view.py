@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from espha_operator.api.deployment import Deployment
-from espha_operator.reconcile import topic_view
+from espha_operator.reconcile import kafka_talk, topic_view
 from espha_operator.reconcile.topic_view import TopicView
 from espha_operator.status.facts import TopicFacts
 from support.servers import wait_until
@@ -95,3 +95,14 @@ def test_one_that_does_not_answer_is_asked_ever_more_rarely(
     assert facts is not None
     assert "KeyError" in facts.error
     assert 600 / topic_view.LONGEST <= kafka.asked <= 100
+
+
+def test_a_kafka_that_does_not_answer_leaves_no_thread_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its volumes are asked for again and again, for days perhaps."""
+    monkeypatch.setattr(kafka_talk, "ANSWER", 0.2)
+    before = set(threading.enumerate())
+    with pytest.raises(kafka_talk.TalkError), kafka_talk.talk("127.0.0.1:1"):
+        pass
+    wait_until(lambda: set(threading.enumerate()) <= before, 30, "all threads have ended", 0.05)
