@@ -31,7 +31,7 @@ def namespace() -> Iterator[str]:
     kubectl("create", "namespace", name)
     yield name
     kubectl("delete", "namespace", name, "--wait=false")
-    kubectl("delete", "persistentvolume", name, "--ignore-not-found")
+    kubectl("delete", "persistentvolume", name, "--ignore-not-found", "--wait=false")
 
 
 def zones() -> dict[str, str]:
