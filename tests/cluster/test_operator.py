@@ -176,7 +176,7 @@ def test_what_cannot_change_is_refused(other_namespace: str) -> None:
 
 
 # Conditions that are true for what is out of the ordinary.
-UNUSUAL = {"Progressing", "Stalled", "Paused"}
+UNUSUAL = {"Progressing", "Stalled", "Paused", "StorageLow"}
 
 
 def test_a_ready_deployment_shows_itself(demo: str) -> None:
