@@ -27,6 +27,7 @@ class Trimmer:
     """Remembers what it has done, to spare Kafka what changes nothing."""
 
     clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
     _done: dict[str, int] = field(default_factory=dict)
     _keys: set[bytes] = field(default_factory=set)
     _behind_since: float | None = None
@@ -83,7 +84,7 @@ class Trimmer:
             wanted=spec.replicas,
             order_log=log,
             ids=kafka.ids([log, *model.input_topics.values()]),
-            now_ms=int(time.time() * 1000),
+            now_ms=int(self.wall() * 1000),
             interval_s=spec.snapshots.interval,
             behind_s=self._behind_s(facts),
             scarce=scarce,
