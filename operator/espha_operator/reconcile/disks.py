@@ -75,6 +75,7 @@ class DiskKeeper:
         self._seen: Look | None = None
         self._due = 0.0
         self._wanted: list[Object] = []
+        self._gone: set[str] = set()
 
     @property
     def known(self) -> DiskFacts | None:
@@ -95,20 +96,27 @@ class DiskKeeper:
         """Look again with the next step."""
         self._due = 0.0
 
-    def fit(self, deployment: Deployment, wanted: list[Object]) -> list[Object]:
-        """Return wanted objects as they can be applied now; deletes sets without their pods."""
+    def fit(
+        self, deployment: Deployment, wanted: list[Object]
+    ) -> tuple[list[Object], frozenset[str]]:
+        """Return wanted objects as they can be applied now; deletes sets without their pods.
+
+        Beside them, names of those that are on their way out, and nobody may touch.
+        """
         if wanted != self._wanted:
             self._wanted = wanted
             self.hurry()
         where = deployment.namespace
         sets = self._cluster.list(SET, where, selector(deployment))
         live = {one["metadata"]["name"]: one for one in sets}
-        fitted = growth.fit(wanted, live, self._seen.claims if self._seen else ())
+        claims = self._seen.claims if self._seen else ()
+        fitted = growth.fit(wanted, live, claims, self._gone)
         for one in fitted.orphan:
             meta = one["metadata"]
             _LOG.info("%s/%s is made anew, for larger volumes", where, meta["name"])
             self._cluster.delete(SET, where, meta["name"], uid=meta["uid"], orphan=True)
-        return fitted.wanted
+            self._gone.add(meta["uid"])
+        return fitted.wanted, fitted.leaving
 
     def follow(self, scene: Scene) -> None:
         """Bring a request to replace a pod one step further."""

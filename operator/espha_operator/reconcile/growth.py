@@ -6,7 +6,7 @@ and made anew with the new template. It takes the pods over as they are: none re
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kubernetes.client.exceptions import ApiException
@@ -76,34 +76,54 @@ class Fit:
     Attributes:
         wanted: the objects.
         orphan: StatefulSets to be deleted without their pods.
+        leaving: names of those that are not there any more, or soon will not be.
     """
 
     wanted: list[Object]
     orphan: tuple[Object, ...] = ()
+    leaving: frozenset[str] = frozenset()
 
 
-def fit(wanted: list[Object], live: Mapping[str, Object], claims: Iterable[Claim]) -> Fit:
+def fit(
+    wanted: list[Object],
+    live: Mapping[str, Object],
+    claims: Iterable[Claim],
+    gone: Collection[str] = (),
+) -> Fit:
     """Make wanted objects such that the API server takes them. Pure.
 
     1. A template stays as it is until all claims of the set have grown.
     2. Then claims must not go with the set (`whenDeleted: Retain`, and no owner any more).
-    3. Then the set is deleted without its pods, and when it has gone, made anew.
+    3. Then the set is deleted without its pods, and when it has gone, made anew. Until then
+       nothing is applied to it, or it would be made anew as it was.
+
+    Args:
+        wanted: the objects.
+        live: StatefulSets that are there, by name.
+        claims: of the deployment.
+        gone: uids of sets that were deleted already, whatever the store still says.
     """
     known, orphan, made = list(claims), [], []
+    leaving = set()
     for one in wanted:
         there = live.get(one["metadata"]["name"]) if one["kind"] == SET else None
         if there is None or not size(one) or size(there) == size(one):
             made.append(one if there is None or not size(one) else _with_template(one, there))
+            continue
+        if there["metadata"]["uid"] in gone or "deletionTimestamp" in there["metadata"]:
+            leaving.add(one["metadata"]["name"])
             continue
         kept = _with_template(one, there)
         mine = of_set(one, known)
         if mine and all(each.request >= size(one) for each in mine) and size(one) > size(there):
             kept["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] = "Retain"
             owned = any(there["metadata"]["uid"] in each.owners for each in mine)
-            if not owned and _retains(there) and "deletionTimestamp" not in there["metadata"]:
+            if not owned and _retains(there):
                 orphan.append(there)
+                leaving.add(one["metadata"]["name"])
+                continue
         made.append(kept)
-    return Fit(made, tuple(orphan))
+    return Fit(made, tuple(orphan), frozenset(leaving))
 
 
 def _retains(there: Object) -> bool:

@@ -145,12 +145,13 @@ class Reconciler:
         deployment = facts.deployment
         for name, change in holding.patches.items():
             self._cluster.patch("StatefulSet", deployment.namespace, name, change)
+        fitted, leaving = self._disks.fit(deployment, holding.wanted)
         refused = (
             self._keep_token(deployment),
             self._applier.apply(
                 deployment,
-                self._disks.fit(deployment, holding.wanted),
-                plan.kept(facts) | holding.kept,
+                fitted,
+                plan.kept(facts) | holding.kept | leaving,
             ),
         )
         return facts.replace(error=" ".join(filter(None, refused)))

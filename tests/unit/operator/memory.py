@@ -177,9 +177,9 @@ class Disks:
     def follow(self, *_: Any) -> None:
         """Follow no request."""
 
-    def fit(self, _: Deployment, wanted: list[Object]) -> list[Object]:
+    def fit(self, _: Deployment, wanted: list[Object]) -> tuple[list[Object], frozenset[str]]:
         """Change nothing."""
-        return wanted
+        return wanted, frozenset()
 
 
 class Clock:

@@ -53,28 +53,39 @@ def test_a_claim_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "known", "size", "policy", "orphaned"),
+    ("there", "known", "size", "policy"),
     [
-        ({}, [], "2Gi", "Delete", False),
-        (live(), claims(GIB), "1Gi", "Delete", False),
-        (live(), claims(2 * GIB, "set-1"), "1Gi", "Retain", False),
-        (live(when_deleted="Retain"), claims(2 * GIB, "set-1"), "1Gi", "Retain", False),
-        (live(when_deleted="Retain"), claims(2 * GIB), "1Gi", "Retain", True),
-        (live(when_deleted="Retain", deletionTimestamp="now"), claims(2 * GIB), "1Gi", "Retain",
-         False),
-        (live("2048Mi"), claims(2 * GIB, "set-1"), "2048Mi", "Delete", False),
-        (live("3Gi"), claims(3 * GIB), "3Gi", "Delete", False),
+        ({}, [], "2Gi", "Delete"),
+        (live(), claims(GIB), "1Gi", "Delete"),
+        (live(), claims(2 * GIB, "set-1"), "1Gi", "Retain"),
+        (live(when_deleted="Retain"), claims(2 * GIB, "set-1"), "1Gi", "Retain"),
+        (live("2048Mi"), claims(2 * GIB, "set-1"), "2048Mi", "Delete"),
+        (live("3Gi"), claims(3 * GIB), "3Gi", "Delete"),
     ],
-)  # fmt: skip
+)
 def test_the_template_follows_its_claims(
-    there: dict[str, Object], known: list[Claim], size: str, policy: str, orphaned: bool
+    there: dict[str, Object], known: list[Claim], size: str, policy: str
 ) -> None:
-    """No claim may go with its set, and a set that leaves is not changed into another one."""
+    """No claim may go with its set."""
     made = fit(wanted(), there, known)
     spec = made.wanted[-1]["spec"]
     storage = spec["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"]
-    assert (storage, bool(made.orphan)) == (size, orphaned)
+    assert (storage, made.orphan, made.leaving) == (size, (), frozenset())
     assert spec["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == policy
+
+
+def test_a_set_whose_claims_have_grown_is_let_go_once_and_not_made_anew_as_it_was() -> None:
+    """Seen on a cluster: what was applied beside the deletion brought the old template back."""
+    there, known = live(when_deleted="Retain"), claims(2 * GIB)
+    first = fit(wanted(), there, known)
+    assert [one["metadata"]["uid"] for one in first.orphan] == ["set-1"]
+    again = fit(wanted(), there, known, {"set-1"})
+    leaves = fit(wanted(), live(when_deleted="Retain", deletionTimestamp="now"), known)
+    assert (again.orphan, leaves.orphan) == ((), ())
+    for made in (first, again, leaves):
+        assert set(made.leaving) == {"demo-zookeeper"}
+        assert "StatefulSet" not in [one["kind"] for one in made.wanted]
+    assert fit(wanted(), {}, known, {"set-1"}).wanted == wanted()
 
 
 class _Cluster:
