@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from cluster.test_chart import KUBERNETES
 from cluster.test_operator import SMALL, conditions, resource, until
 from tools.offline_cluster import clients
 from tools.offline_cluster.say import Failure
@@ -33,7 +34,7 @@ def test_the_operator_reads_no_secret_but_its_key(operator: str, other_namespace
 
 def test_with_namespaces_named_there_are_no_rights_elsewhere() -> None:
     chart = "charts/espha"
-    values = ("--set", "watchNamespaces={shop,plant}")
+    values = ("--kube-version", KUBERNETES, "--set", "watchNamespaces={shop,plant}")
     text = clients.helm("template", "espha", chart, "-n", "espha-system", "--no-hooks", *values)
     made = [one for one in yaml.safe_load_all(text) if one]
     bound = [one for one in made if one["kind"] == "ClusterRoleBinding"]
