@@ -7,7 +7,9 @@ fail.
 """
 
 import ast
+import inspect
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -424,7 +426,7 @@ def test_i6_no_reader_sees_what_is_not_committed(table: Table) -> None:
 
 
 def test_i6_all_readers_are_made_where_it_says_read_committed() -> None:
-    """No code of espha opens a consumer of its own."""
+    """No code of espha opens a consumer of its own; one asks for offsets, and reads nothing."""
     package = Path(espha.__file__).parent
     made = [
         f"{path.relative_to(package)}: {ast.unparse(node.func)}"
@@ -432,4 +434,7 @@ def test_i6_all_readers_are_made_where_it_says_read_committed() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Consumer")
     ]
-    assert made == ["kafka/reader.py: Consumer"]
+    assert made == ["kafka/reader.py: Consumer"] * 2
+    offsets = inspect.getsource(Offsets)
+    assert "Consumer(" in offsets
+    assert not re.search(r"\.(poll|consume|assign|subscribe)\(", offsets)
