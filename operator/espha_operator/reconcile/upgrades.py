@@ -21,6 +21,7 @@ from espha_operator.resources.meta import Object, checksum
 from espha_operator.status import rollout
 from espha_operator.status.facts import Facts, SetFacts, Upgrade
 from espha_operator.status.reasons import Reason
+from espha_operator.status.storage import DiskFacts
 
 # Objects that make pods, or that pods read when they start.
 _HELD = ("StatefulSet", "ConfigMap")
@@ -71,8 +72,8 @@ def build(images: Images) -> str:
     spec = Spec.model_validate(_SAMPLE)
     model = ModelFacts("<project/>", "p", "0" * 64, "p", ("p.M",))
     sets = {f"d-{part}": SetFacts(1, 1, 1) for part in ("engine", "input-a", "output-a")}
-    made = plan.plan(Facts(Deployment("d", "n", "u", 1, spec, same), model, sets))
-    return checksum(json.dumps(made, sort_keys=True, default=str))
+    whole = Facts(Deployment("d", "n", "u", 1, spec, same), model, sets, disks=DiskFacts())
+    return checksum(json.dumps(plan.plan(whole), sort_keys=True, default=str))
 
 
 def decide(

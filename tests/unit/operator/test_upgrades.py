@@ -7,6 +7,7 @@ from espha_operator.api.status import UsedImages
 from espha_operator.reconcile import turns
 from espha_operator.reconcile.turns import Turns
 from espha_operator.reconcile.upgrades import Offer, build, decide
+from espha_operator.resources import common
 from espha_operator.status.facts import Upgrade
 
 NEW = Offer(Images(engine_image="engine:2", kafka_image="kafka:2", zookeeper_image="zoo:2"), "b2")
@@ -60,10 +61,12 @@ def test_the_same_operator_asks_for_no_turn() -> None:
         assert decide(NEW, policy, last, "i2", never) == Upgrade(NEW.used("i2"))
 
 
-def test_the_build_depends_on_templates_and_not_on_images() -> None:
+def test_the_build_depends_on_templates_and_not_on_images(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = build(Images())
     assert build(Images(engine_image="engine:9", kafka_image="k:9")) == usual
     assert len(usual) == 16
+    monkeypatch.setattr(common, "USER", 10002)
+    assert build(Images()) != usual
 
 
 class _Clock:
