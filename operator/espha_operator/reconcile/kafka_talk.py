@@ -115,9 +115,9 @@ class KafkaTalk:
         )
 
     def ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return Kafka's ids of topics that exist, as Kafka writes them."""
+        """Return Kafka's ids of topics that exist, as engines write them in their snapshots."""
         found = self._admin.describe_topics(list(topics))
-        return {one["name"]: _id(one["topic_id"]) for one in found if not one["error_code"]}
+        return {one["name"]: written_id(one["topic_id"]) for one in found if not one["error_code"]}
 
     def delete_before(self, offsets: Mapping[str, int]) -> None:
         """Delete the records of topics that lie before an offset.
@@ -186,6 +186,9 @@ def talk(bootstrap: str) -> Iterator[KafkaTalk]:
         raise TalkError(f"Kafka at {bootstrap}: {text}") from None
 
 
-def _id(told: Any) -> str:
-    """Return an id as Kafka writes it."""
-    return base64.urlsafe_b64encode(uuid.UUID(str(told)).bytes).decode().rstrip("=")
+def written_id(told: Any) -> str:
+    """Return a topic's id as librdkafka writes it: in base64 with `+` and `/`.
+
+    Kafka's own tools write `-` and `_` there.
+    """
+    return base64.b64encode(uuid.UUID(str(told)).bytes).decode().rstrip("=")

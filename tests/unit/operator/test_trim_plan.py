@@ -1,12 +1,15 @@
 """Which records may go: never one that an engine, or its successor, would need."""
 
+import uuid
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from confluent_kafka import Uuid
 
 from espha.protocol.snapshots import KeptSnapshot
 from espha.protocol.states import EngineState
+from espha_operator.reconcile.kafka_talk import written_id
 from espha_operator.reconcile.trim_plan import PATIENCE_S, ROLL_BACK_MS, View, decide
 from support.status import MODEL_DIGEST, engine_status
 
@@ -133,3 +136,13 @@ def test_what_engines_say_of_topics_of_others_counts_for_nothing() -> None:
     there = {name: [one.model_copy(update={"inputs": lie}) for one in found]
              for name, found in view().kept.items()}  # fmt: skip
     assert decide(view(kept=there)).before == {"p.M": 140, "p.a.I": 700}
+
+
+@pytest.mark.parametrize("first", [b"\xfb\xff", b"\x00\x10", b"\x83\xc1"])
+def test_ids_of_topics_are_those_that_snapshots_name(first: bytes) -> None:
+    """Engines have them of librdkafka, which writes another base64 than Kafka's tools."""
+    given = uuid.UUID(bytes=(first + bytes(range(241, 256)))[:16])
+    low, high = (
+        value - (value >> 63 << 64) for value in (given.int & ((1 << 64) - 1), given.int >> 64)
+    )
+    assert written_id(given) == str(Uuid(high, low))
