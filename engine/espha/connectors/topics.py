@@ -10,6 +10,16 @@ from espha.model.project import Connector, Project, Window
 _SCRATCH, _POSITIONS = ".warm-up", ".P"
 
 
+def order_log_of(prefix: str) -> str:
+    """Return the topic with the order records of a deployment whose topics begin so."""
+    return f"{prefix}.M"
+
+
+def positions_of(prefix: str) -> str:
+    """Return the topic where its input adapters keep how far they are."""
+    return f"{prefix}{_POSITIONS}"
+
+
 def own_settings(topic: str) -> dict[str, str]:
     """Return the settings in which a topic differs from a deployment's others.
 
@@ -46,7 +56,7 @@ class TopicPlan:
     @property
     def positions(self) -> str:
         """Where input adapters keep how far they are."""
-        return f"{self.prefix}{_POSITIONS}"
+        return positions_of(self.prefix)
 
     def all(self) -> list[str]:
         """All topics: inputs, outputs, order log, dead letters, scratch, positions."""
@@ -79,7 +89,9 @@ def topic_plan(project: Project, prefix: str = "", deployment: str = "default/es
             inputs[path] = _topic(project, window, start, "I", None if prefix else pub)
         if sub is not None:
             outputs[path] = _topic(project, window, start, "O", None if prefix else sub)
-    plan = TopicPlan(start, inputs, outputs, f"{start}.M", f"{start}.E", f"{start}{_SCRATCH}")
+    plan = TopicPlan(
+        start, inputs, outputs, order_log_of(start), f"{start}.E", f"{start}{_SCRATCH}"
+    )
     _check(project, plan)
     return plan
 

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from espha.protocol.http import LATEST_SNAPSHOT, STATUS
-from espha.protocol.snapshots import KEPT, SNAPSHOTS
+from espha.protocol.snapshots import KEPT, SNAPSHOT, SNAPSHOTS
 from espha.protocol.states import SwitchoverReason
 from espha.protocol.status import ReplicaStatus, Shown, shown
 from espha.protocol.switchover import PATH as SWITCHOVER
@@ -136,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if self.path == SWITCHOVER:
             self._say(self._switch_over())
-        elif self.path != "/snapshot":
+        elif self.path != SNAPSHOT:
             self._send(404, _TEXT, b"try /snapshot or /switchover\n")
         elif not self._is_local() and not self._has_token():
             self._send(403, _TEXT, b"from inside the pod, or with the deployment's token only\n")

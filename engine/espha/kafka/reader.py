@@ -171,6 +171,7 @@ class Offsets:
     def __init__(self, bootstrap: str) -> None:
         self._settings = {**CLIENT_TUNING, "bootstrap.servers": bootstrap}
         self._consumers: dict[str, Consumer] = {}
+        self._admin: AdminClient | None = None
 
     def first(self, topic: str) -> int:
         """Return the offset of the oldest record that the topic still holds."""
@@ -224,6 +225,7 @@ class Offsets:
                     raise LogError(f"topic {topic}: {error.args[0].str()}") from None
                 time.sleep(pause.next())
                 self._consumers.clear()
+                self._admin = None
 
     def _offset(self, topic: str, which: int, wait_s: float, level: str = _COMMITTED) -> int:
         if level not in self._consumers:
@@ -243,10 +245,9 @@ class Offsets:
         return int(answer.offset)
 
     def _description(self, topic: str) -> TopicDescription:
-        # Rare enough for a client of its own, which may not hold an old leader epoch either.
-        # It has to live until it has answered.
-        admin = AdminClient(self._settings)
-        futures = admin.describe_topics(
+        if self._admin is None:
+            self._admin = AdminClient(self._settings)
+        futures = self._admin.describe_topics(
             TopicCollection([topic]), request_timeout=_REQUEST_AT_MOST_S
         )
         description: TopicDescription = futures[topic].result()

@@ -1,10 +1,13 @@
-"""What an engine's supervisor tells of the snapshots on its volume: `GET /snapshots`."""
+"""What an engine's supervisor tells of the snapshots on its volume, and how it is asked for one."""
 
 from pydantic import TypeAdapter
 
 from espha.protocol.message import Message
 
 SNAPSHOTS = "/snapshots"
+"""`GET` lists them."""
+SNAPSHOT = "/snapshot"
+"""`POST` has the engine write one."""
 
 
 class KeptSnapshot(Message):

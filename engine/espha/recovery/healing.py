@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import structlog
 
 from espha.protocol.http import NoAnswerError, ask, ask_status
+from espha.protocol.snapshots import SNAPSHOT
 from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
 
-SNAPSHOT = "/snapshot"
 _LOOK_S = 0.5
 _ASK_AGAIN_S = 10.0
 _STILL_S = 60.0

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from espha.connectors.topics import order_log_of, positions_of
 from espha_operator.api.adapters import Adapter
 from espha_operator.api.images import Images
 from espha_operator.api.names import KAFKA_PORT, ZOOKEEPER_PORT
@@ -95,6 +96,16 @@ class ModelFacts:
     def label(self) -> str:
         """Short name for people: `project@digest`."""
         return f"{self.project}@{self.digest[:4]}"
+
+    @property
+    def order_log(self) -> str:
+        """Topic with the order records."""
+        return order_log_of(self.prefix)
+
+    @property
+    def positions(self) -> str:
+        """Topic where input adapters keep how far they are."""
+        return positions_of(self.prefix)
 
     def windows(self, adapter: Adapter) -> tuple[str, ...]:
         """Return the windows that an adapter can be connected with."""

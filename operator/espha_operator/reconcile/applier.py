@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import urllib3
@@ -13,6 +13,7 @@ from espha_operator.reconcile.cluster import MADE, Cluster, reason
 from espha_operator.reconcile.observe import owners, selector
 from espha_operator.reconcile.store import version
 from espha_operator.resources.meta import Object, checksum
+from espha_operator.status.texts import listed
 
 # Seconds after which an object is applied again although nothing has happened to it.
 RESYNC = 600.0
@@ -24,8 +25,6 @@ CALM = 15.0
 REFUSED, LONGEST = 30.0, 120.0
 # The same when the API server could not be asked or was busy.
 AWAY = 2.0
-# So many refusals fit a message that people still read.
-SHOWN = 3
 _BUSY = (408, 409, 429)
 
 
@@ -80,7 +79,7 @@ class Applier:
                 self._apply(deployment, one, known)
         refused = [one.error for one in self._known.values() if one.error]
         left = self._prune(deployment, names, kept, all_is_applied=not refused)
-        return _listed([*refused, *left])
+        return listed([*refused, *left])
 
     def forget(self, kind: str, name: str) -> None:
         """Have an object applied with the next step, whatever is known of it."""
@@ -211,9 +210,3 @@ def _stamp(one: Object) -> str:
 
 def _jitter() -> float:
     return random.uniform(0.75, 1.25)  # noqa: S311 - nobody gains by guessing it
-
-
-def _listed(errors: Iterable[str]) -> str:
-    said = list(errors)
-    more = f" And {len(said) - SHOWN} more." if len(said) > SHOWN else ""
-    return " ".join(said[:SHOWN]) + more

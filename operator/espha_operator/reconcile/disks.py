@@ -4,8 +4,6 @@ What takes long is looked for beside the steps, now and then.
 """
 
 import logging
-import socket
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -14,12 +12,13 @@ from kubernetes.client.exceptions import ApiException
 
 from espha.protocol.http import at
 from espha_operator.api.deployment import Deployment
-from espha_operator.api.names import HTTP_PORT, ZOOKEEPER_PORT
+from espha_operator.api.names import HTTP_PORT, REPLACE
 from espha_operator.reconcile import growth, replacing
+from espha_operator.reconcile.annotations import requested
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.growth import CLAIM, SERVERS, SET, Grower
 from espha_operator.reconcile.kafka_talk import KafkaTalk, Quorum, TalkError, talk
-from espha_operator.reconcile.observe import Pod, selector, whole
+from espha_operator.reconcile.observe import Pod, four_letters, selector
 from espha_operator.reconcile.trimming import Trimmer
 from espha_operator.resources.meta import Object
 from espha_operator.status import checks, storage
@@ -120,7 +119,7 @@ class DiskKeeper:
 
     def follow(self, scene: Scene) -> None:
         """Bring a request to replace a pod one step further."""
-        request = replacing.requested(scene.resource)
+        request = requested(scene.resource, REPLACE)
         if not request or self._seen is None:
             return
         seen = self._seen
@@ -210,7 +209,7 @@ def _may_ask(facts: Facts) -> bool:
 
 def _hurries(scene: Scene, found: Look | None) -> bool:
     """Tell whether somebody waits for what comes of the next look."""
-    if found is None or replacing.requested(scene.resource):
+    if found is None or requested(scene.resource, REPLACE):
         return True
     facts = found.facts
     waits = (facts.growing and not facts.refused) or facts.foreign
@@ -249,11 +248,11 @@ def _zookeeper(scene: Scene, claims: tuple[Claim, ...]) -> tuple[frozenset[str],
     for pod in scene.pods:
         if pod.component != "zookeeper" or not pod.address:
             continue
-        if "Mode: " in four_letters(pod.address, "srvr"):
+        if "Mode: " in four_letters(pod.address, "srvr", _ANSWER):
             serving.add(pod.name)
         told = dict(
             line.split(": ", 1)
-            for line in four_letters(pod.address, "dirs").splitlines()
+            for line in four_letters(pod.address, "dirs", _ANSWER).splitlines()
             if ": " in line
         )
         used = [told[one] for one in ("datadir_size", "logdir_size") if one in told]
@@ -261,13 +260,3 @@ def _zookeeper(scene: Scene, claims: tuple[Claim, ...]) -> tuple[frozenset[str],
         if used and total and all(one.strip().isdecimal() for one in used):
             rooms.append(Room(pod.name, total, sum(map(int, used))))
     return frozenset(serving), rooms
-
-
-def four_letters(address: str, word: str) -> str:
-    """Return what a ZooKeeper server says to a four-letter word; empty: nothing."""
-    try:
-        with socket.create_connection((address, ZOOKEEPER_PORT), timeout=_ANSWER) as connection:
-            connection.sendall(word.encode())
-            return whole(connection, time.monotonic() + _ANSWER).decode(errors="replace")
-    except OSError:
-        return ""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.utils.quantity import parse_quantity
 
+from espha_operator.api.quantities import amount
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.resources.meta import Object
 from espha_operator.status.storage import Claim
@@ -24,11 +24,6 @@ SERVERS = "espha.dev/servers"
 AGAIN = 600.0
 
 
-def amount(value: object) -> int:
-    """Return a quantity in bytes."""
-    return int(parse_quantity(value))
-
-
 def claim(one: Object) -> Claim:
     """Read a claim."""
     meta, status = one["metadata"], one.get("status") or {}
@@ -38,8 +33,8 @@ def claim(one: Object) -> Claim:
         name=meta["name"],
         component=labels.get("app.kubernetes.io/component", ""),
         uid=meta.get("uid", ""),
-        request=amount(one["spec"]["resources"]["requests"]["storage"]),
-        capacity=amount((status.get("capacity") or {}).get("storage", 0)),
+        request=int(amount(one["spec"]["resources"]["requests"]["storage"])),
+        capacity=int(amount((status.get("capacity") or {}).get("storage", 0))),
         owners=frozenset(owner["uid"] for owner in meta.get("ownerReferences") or []),
         servers=int(servers) if servers.isdecimal() else None,
         leaving=bool(meta.get("deletionTimestamp")),
@@ -55,7 +50,7 @@ def template(one: Object) -> Object | None:
 def size(one: Object) -> int:
     """Return the bytes that the template of a StatefulSet asks for; 0: it has none."""
     found = template(one)
-    return amount(found["spec"]["resources"]["requests"]["storage"]) if found else 0
+    return int(amount(found["spec"]["resources"]["requests"]["storage"])) if found else 0
 
 
 def of_set(wanted: Object, claims: Iterable[Claim]) -> list[Claim]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.reconcile import models
 from espha_operator.reconcile.cluster import Cluster
-from espha_operator.reconcile.observe import selector
+from espha_operator.reconcile.observe import owners, selector
 from espha_operator.resources.engines import MODEL_KEY
 
 
@@ -40,9 +40,8 @@ class LastGood:
         """Return the models in ConfigMaps that the deployment owns, the newest first."""
         things = self._cluster.list("ConfigMap", deployment.namespace, selector(deployment))
         for thing in sorted(things, key=_age, reverse=True):
-            owners = thing["metadata"].get("ownerReferences") or []
             text = (thing.get("data") or {}).get(MODEL_KEY)
-            if text is None or all(one["uid"] != deployment.uid for one in owners):
+            if text is None or deployment.uid not in owners(thing):
                 continue
             read = models.read(text, thing["metadata"]["name"], deployment)
             if isinstance(read, ModelFacts):

@@ -115,14 +115,14 @@ class Lease:
     def _look_again(self) -> None:
         there = self._cluster.read("Lease", self._namespace, NAME)
         if self._mine is not None and there is not None and not self._is_mine(there):
-            self.holder = str(there.get("spec", {}).get("holderIdentity") or "")
+            self.holder = _holder(there)
             self.lost = True
         self._mine = there if there is not None and self._is_mine(there) else None
 
     def _may_take(self, there: Object) -> bool:
         if self._is_mine(there):
             return True
-        self.holder = str(there.get("spec", {}).get("holderIdentity") or "")
+        self.holder = _holder(there)
         if not self.holder:
             return True
         # Clocks of two nodes may differ: what counts is how long nothing has changed here.
@@ -132,7 +132,7 @@ class Lease:
         return now >= self._seen[1] + DURATION
 
     def _is_mine(self, there: Object) -> bool:
-        return bool(there.get("spec", {}).get("holderIdentity") == self._identity)
+        return _holder(there) == self._identity
 
     def _transitions(self, there: Object) -> int:
         before = there.get("spec", {}).get("leaseTransitions") or 0
@@ -157,6 +157,11 @@ class Lease:
                 "leaseTransitions": transitions,
             },
         }
+
+
+def _holder(there: Object) -> str:
+    """Return who holds a lease; empty: nobody."""
+    return str(there.get("spec", {}).get("holderIdentity") or "")
 
 
 class Leaseholder:

@@ -121,17 +121,18 @@ def ask_zookeeper(pod: Pod) -> str:
 
     It is `leader`, `follower` or `standalone`; empty: the server does not serve.
     """
+    lines = four_letters(pod.address, "srvr", ANSWER).splitlines()
+    return next((line[6:].strip() for line in lines if line.startswith("Mode: ")), "")
+
+
+def four_letters(address: str, word: str, answer_s: float) -> str:
+    """Return what a ZooKeeper server says to a four-letter word in time; empty: nothing."""
     try:
-        with socket.create_connection((pod.address, ZOOKEEPER_PORT), timeout=ANSWER) as connection:
-            connection.sendall(b"srvr")
-            return _mode(whole(connection, time.monotonic() + ANSWER))
+        with socket.create_connection((address, ZOOKEEPER_PORT), timeout=answer_s) as connection:
+            connection.sendall(word.encode())
+            return whole(connection, time.monotonic() + answer_s).decode(errors="replace")
     except OSError:
         return ""
-
-
-def _mode(answer: bytes) -> str:
-    lines = answer.decode(errors="replace").splitlines()
-    return next((line[6:].strip() for line in lines if line.startswith("Mode: ")), "")
 
 
 def whole(connection: socket.socket, until: float) -> bytes:

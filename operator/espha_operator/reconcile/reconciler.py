@@ -96,7 +96,8 @@ class Reconciler:
         created = resource["metadata"].get("creationTimestamp", "")
         facts = self._facts(parsed, seen, before, created, paused=is_paused(resource))
         self._label(facts, seen)
-        self._disks.look(Scene(resource, facts, seen.pods, partial(self._tokens.of, parsed)))
+        proof = partial(self._tokens.of, parsed)
+        self._disks.look(Scene(resource, facts, seen.pods, proof))
         guarded = self._roller.guarded(facts, seen)
         facts = facts.replace(disks=self._disks.known, guarded=guarded)
         facts = self._apply(self._upgrader.upgraded(facts, before.images))
@@ -104,7 +105,6 @@ class Reconciler:
         addresses = {pod.name: pod.address for pod in seen.pods}
         if not facts.paused:
             facts = facts.replace(rolling=self._roller.step(resource, facts, seen))
-        proof = partial(self._tokens.of, parsed)
         switchover.follow(self._cluster, resource, facts, addresses, proof)
         if not facts.paused:
             self._disks.follow(Scene(resource, facts, seen.pods, proof))

@@ -10,13 +10,14 @@ from kubernetes.client.exceptions import ApiException
 from espha.protocol.status import ReplicaStatus
 from espha_operator.api import Status
 from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.reconcile.pace import Pace
 from espha_operator.resources.events import event
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Facts
 from espha_operator.status.happenings import TAKE_OVERS, Happening, by_engines, by_status
 
-# Events of one reason: so many at once, and then one in so many seconds.
-BURST, EVERY = 5, 60.0
+# Events of one reason: so many at once, and then so many a minute.
+AT_ONCE, A_MINUTE = 5, 1
 _LOG = logging.getLogger(__name__)
 
 
@@ -31,7 +32,7 @@ class Recorder:
         """Start without having seen anything."""
         self._cluster = cluster
         self._seen: dict[str, ReplicaStatus] = {}
-        self._limits: dict[str, _Limit] = {}
+        self._paces: dict[str, Pace] = {}
         self._clock = clock
         self._epoch = 0
 
@@ -51,8 +52,7 @@ class Recorder:
 
     def _post(self, resource: Object, happenings: Iterable[Happening]) -> None:
         for one in happenings:
-            limit = self._limits.setdefault(one.reason, _Limit(self._clock()))
-            if not limit.allows(self._clock()):
+            if not self._pace(one.reason).take():
                 _LOG.warning("too many Events %s; this one is not posted: %s", *one[:2])
                 continue
             made = event(resource, one.reason, one.message, good=one.good, now=datetime.now(UTC))
@@ -61,18 +61,7 @@ class Recorder:
             except ApiException as error:
                 _LOG.warning("no Event %s: %s", one.reason, reason(error))
 
-
-class _Limit:
-    """Allows some at once, and one more from time to time."""
-
-    def __init__(self, now: float) -> None:
-        self._left, self._since = float(BURST), now
-
-    def allows(self, now: float) -> bool:
-        """Say whether one more may be, and count it."""
-        self._left = min(BURST, self._left + (now - self._since) / EVERY)
-        self._since = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+    def _pace(self, why: str) -> Pace:
+        if why not in self._paces:
+            self._paces[why] = Pace(A_MINUTE, self._clock, AT_ONCE)
+        return self._paces[why]

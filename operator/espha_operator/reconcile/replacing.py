@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from kubernetes.client.exceptions import ApiException
 
-from espha_operator.api import KIND
 from espha_operator.api.names import REPLACE
+from espha_operator.reconcile.annotations import annotate
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.growth import CLAIM
 from espha_operator.resources.events import event
@@ -16,11 +16,6 @@ from espha_operator.status.replacing import Replacement
 # Seconds behind its time after which a pod's node counts as dead: it would have ended the pod.
 DEAD = 30.0
 _LOG = logging.getLogger(__name__)
-
-
-def requested(resource: Object) -> str:
-    """Return the request in a resource's annotation; empty: there is none."""
-    return str((resource["metadata"].get("annotations") or {}).get(REPLACE) or "")
 
 
 def follow(cluster: Cluster, resource: Object, pod: Object | None, next_: Replacement) -> None:
@@ -34,7 +29,7 @@ def follow(cluster: Cluster, resource: Object, pod: Object | None, next_: Replac
 def _follow(cluster: Cluster, resource: Object, pod: Object | None, next_: Replacement) -> None:
     namespace = resource["metadata"]["namespace"]
     if next_.action == "name":
-        _annotate(cluster, resource, next_.value)
+        annotate(cluster, resource, REPLACE, next_.value)
         text = f"{next_.pod} and its volume are deleted, to be rebuilt from what the others hold."
         _tell(cluster, resource, "Replacing", text, good=True)
     elif next_.action == "delete":
@@ -44,7 +39,7 @@ def _follow(cluster: Cluster, resource: Object, pod: Object | None, next_: Repla
         if pod is not None:
             _end(cluster, resource, pod)
     else:
-        _annotate(cluster, resource, None)
+        annotate(cluster, resource, REPLACE, None)
         good = next_.action == "done"
         _tell(cluster, resource, "Replaced" if good else "ReplaceRefused", next_.message, good=good)
 
@@ -62,10 +57,3 @@ def _end(cluster: Cluster, resource: Object, pod: Object) -> None:
 
 def _tell(cluster: Cluster, resource: Object, why: str, text: str, *, good: bool) -> None:
     cluster.create(event(resource, why, text, good=good, now=datetime.now(UTC)))
-
-
-def _annotate(cluster: Cluster, resource: Object, value: str | None) -> None:
-    # With the version that was read: a request that somebody has changed meanwhile must stay.
-    meta = resource["metadata"]
-    change = {"resourceVersion": meta.get("resourceVersion"), "annotations": {REPLACE: value}}
-    cluster.patch(KIND, meta["namespace"], meta["name"], {"metadata": change})

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from espha.protocol.brokers import LEADER
-from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
-from espha_operator.status.facts import Facts
+from espha_operator.status.facts import Facts, active_of
 
 ORDER = ("zookeeper", "kafka", "engine", "adapter")
 # Seconds: a pod that has not been ready for so long will hardly become so with its old template.
@@ -285,8 +284,7 @@ def _engines(scene: Scene, one: RollSet) -> Step | None:
     step = _only_unready(scene, one, lambda pod: pod.ready and pod.name in in_step)
     if step or not old:
         return step
-    claiming = [status for status in scene.engines if status.state is EngineState.ACTIVE]
-    active = max(claiming, key=lambda status: status.epoch, default=None)
+    active = active_of(scene.engines)
     if active is None:
         return _wait("no engine is active")
     standbys = [pod for pod in old if pod.name != active.name]

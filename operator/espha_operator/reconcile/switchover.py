@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from kubernetes.client.exceptions import ApiException
 
 from espha.protocol.http import NoAnswerError, ask_switchover, at
-from espha_operator.api import KIND
 from espha_operator.api.names import HTTP_PORT, SWITCHOVER
+from espha_operator.reconcile.annotations import annotate, requested
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.resources.events import event
 from espha_operator.resources.meta import Object
@@ -39,7 +39,7 @@ def follow(
         addresses: the engines' pods and where they are.
         proof: returns the deployment's token.
     """
-    request = (resource["metadata"].get("annotations") or {}).get(SWITCHOVER)
+    request = requested(resource, SWITCHOVER)
     if request is None:
         return
     try:
@@ -53,9 +53,9 @@ def follow(
 
 def _follow(cluster: Cluster, resource: Object, decision: Decision) -> None:
     if decision.action == "name":
-        _annotate(cluster, resource, decision.to)
+        annotate(cluster, resource, SWITCHOVER, decision.to)
     elif decision.action in ("done", "refused"):
-        _annotate(cluster, resource, None)
+        annotate(cluster, resource, SWITCHOVER, None)
         good = decision.action == "done"
         why = "SwitchedOver" if good else "SwitchoverRefused"
         cluster.create(event(resource, why, decision.message, good=good, now=datetime.now(UTC)))
@@ -71,13 +71,3 @@ def ask(address: str, to: str, proof: str) -> Decision:
     if 400 <= answer.code < 500:
         return Decision("refused", to, f"The active engine refuses: {answer.message}.")
     return Decision("ask" if answer.code < 400 else "wait", to)
-
-
-def _annotate(cluster: Cluster, resource: Object, value: str | None) -> None:
-    # With the version that was read: a request that somebody has changed meanwhile must stay.
-    meta = resource["metadata"]
-    change = {
-        "resourceVersion": meta.get("resourceVersion"),
-        "annotations": {SWITCHOVER: value},
-    }
-    cluster.patch(KIND, meta["namespace"], meta["name"], {"metadata": change})

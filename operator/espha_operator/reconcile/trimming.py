@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from espha.protocol.http import NoAnswerError, ask
 from espha.protocol.records import position_key
-from espha.protocol.snapshots import KEPT, SNAPSHOTS, KeptSnapshot
+from espha.protocol.snapshots import KEPT, SNAPSHOT, SNAPSHOTS, KeptSnapshot
 from espha_operator.api.deployment import ModelFacts
 from espha_operator.reconcile import trim_plan
 from espha_operator.reconcile.kafka_talk import KafkaTalk
@@ -74,7 +74,7 @@ class Trimmer:
         scarce: bool,
     ) -> View:
         spec = facts.deployment.spec.engines
-        log = f"{model.prefix}.M"
+        log = model.order_log
         kept = {
             one.name: _kept(addresses[one.name]) for one in facts.engines if addresses.get(one.name)
         }
@@ -108,9 +108,9 @@ class Trimmer:
         adapters = [one for one in facts.deployment.spec.adapters.inputs if one.window in inputs]
         wanted = {position_key(inputs[one.window], one.name): one for one in adapters}
         if not self._keys or not wanted.keys() <= self._keys:
-            self._keys = kafka.keys(f"{model.prefix}.P")
+            self._keys = kafka.keys(model.positions)
         if not self._keys and not wanted:
-            kafka.mark_trimmed(f"{model.prefix}.P")
+            kafka.mark_trimmed(model.positions)
         missing = [one for key, one in wanted.items() if key not in self._keys]
         whole = {inputs[one.window] for one in missing}
         names = ", ".join(sorted(one.name for one in missing))
@@ -128,6 +128,6 @@ def _kept(address: str) -> tuple[KeptSnapshot, ...]:
 
 def _have_snapshot_written(name: str, address: str, token: str) -> None:
     try:
-        ask(address, "/snapshot", method="POST", token=token, timeout_s=_ANSWER)
+        ask(address, SNAPSHOT, method="POST", token=token, timeout_s=_ANSWER)
     except NoAnswerError as error:
         _LOG.warning("%s was not asked for a snapshot: %s", name, error.why)

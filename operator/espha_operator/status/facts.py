@@ -1,6 +1,6 @@
 """What the operator has observed of a deployment at one moment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -172,6 +172,11 @@ class Facts:
 
     @property
     def active(self) -> ReplicaStatus | None:
-        """The active engine; the one with the newest epoch should two claim it for a moment."""
-        claiming = [engine for engine in self.engines if engine.state is EngineState.ACTIVE]
-        return max(claiming, key=lambda engine: engine.epoch, default=None)
+        """The active engine."""
+        return active_of(self.engines)
+
+
+def active_of(engines: Iterable[ReplicaStatus]) -> ReplicaStatus | None:
+    """Return the active one; the one with the newest epoch should two claim it for a moment."""
+    claiming = [engine for engine in engines if engine.state is EngineState.ACTIVE]
+    return max(claiming, key=lambda engine: engine.epoch, default=None)

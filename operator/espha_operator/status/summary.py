@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from espha_operator.status import rollout, upgrade
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
+from espha_operator.status.texts import listed
 
 # Seconds for which input may wait for an order record; a failover, or a long batch, takes less.
 LATE = 10.0
-# So many sentences fit a message that people still read.
-SHOWN = 3
 
 
 def summarise(facts: Facts, parts: Mapping[str, Verdict]) -> dict[str, Verdict]:
@@ -62,7 +61,7 @@ def _ready(facts: Facts, parts: Mapping[str, Verdict], behind: list[str]) -> Ver
         return parts["ModelValid"]
     if behind:
         reason = Reason.PAUSED if facts.paused else Reason.ROLLING_OUT
-        return Verdict(reason, _listed(behind), holds=False)
+        return Verdict(reason, listed(behind), holds=False)
     failed = next((verdict for verdict in parts.values() if not verdict.ok), None)
     return failed or Verdict(Reason.ALL_READY, parts["EnginesReady"].message)
 
@@ -78,10 +77,10 @@ def _progressing(facts: Facts, stalled: Verdict, ready: Verdict, behind: list[st
     if stalled.ok:
         return Verdict(stalled.reason, stalled.message, holds=False)
     if behind:
-        return Verdict(Reason.ROLLING_OUT, _listed(behind))
+        return Verdict(Reason.ROLLING_OUT, listed(behind))
     missing = rollout.missing(facts)
     if missing:
-        return Verdict(Reason.STARTING, _listed(missing))
+        return Verdict(Reason.STARTING, listed(missing))
     if facts.progressing and not ready.ok:
         return Verdict(Reason.STARTING, ready.message)
     return Verdict(Reason.COMPLETE, "All that is wanted now has come up.")
@@ -108,8 +107,3 @@ def _understood(facts: Facts) -> Verdict:
         text = f"This version of the operator ignores {', '.join(unknown)}."
         return Verdict(Reason.UNKNOWN_FIELDS, text)
     return Verdict(Reason.UNDERSTOOD, "All fields of the spec are known.")
-
-
-def _listed(sentences: list[str]) -> str:
-    more = [f"And {len(sentences) - SHOWN} more."] if len(sentences) > SHOWN else []
-    return " ".join([*sentences[:SHOWN], *more])

@@ -9,7 +9,7 @@ import pytest
 
 from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
-from espha_operator.reconcile import disks, observe
+from espha_operator.reconcile import observe
 from support.status import engine_status
 
 POD = observe.Pod("e", "engine", "127.0.0.1", None)
@@ -90,7 +90,6 @@ def drip(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
     port = listening.getsockname()[1]
     monkeypatch.setattr(observe, "HTTP_PORT", port)
     monkeypatch.setattr(observe, "ZOOKEEPER_PORT", port)
-    monkeypatch.setattr(disks, "ZOOKEEPER_PORT", port)
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     yield said
@@ -122,7 +121,7 @@ def test_a_zookeeper_server_whose_answer_never_ends_serves_not(
 ) -> None:
     drip += said
     assert not observe.ask_zookeeper(POD)
-    assert not disks.four_letters(POD.address, "dirs")
+    assert not observe.four_letters(POD.address, "dirs", observe.ANSWER)
 
 
 def test_a_long_sentence_is_cut(supervisor: type[_Supervisor]) -> None:
