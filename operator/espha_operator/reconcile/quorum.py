@@ -1,8 +1,9 @@
 """The controllers of a managed Kafka: who is active, and who follows.
 
-No client library for Python that the operator has asks this (DescribeQuorum, KIP-595): Kafka's own
-AdminClient hides controllers from clients. So the one request is made here, by hand, of any broker,
-which passes it on. https://kafka.apache.org/protocol#The_Messages_DescribeQuorum
+confluent-kafka cannot ask this (DescribeQuorum, KIP-595). kafka-python can (`kafka_talk`), but with
+one frozen broker of three it mostly waits for that one, just when the answer matters. So the one
+request is made here, by hand, of one broker after the other, and whichever answers passes it on.
+https://kafka.apache.org/protocol#The_Messages_DescribeQuorum
 """
 
 import socket
