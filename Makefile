@@ -15,7 +15,7 @@ help: ## list the targets
 demo: cluster images ## a highly available deployment on real input, two failovers, and the proof
 	@$(PYTHON) -m tools.demo
 
-demo-clean: venv ## delete what the demo made; the cluster stays
+demo-clean: venv ## delete what the demo and killed tests made; the cluster stays
 	@$(PYTHON) -m tools.clean
 
 cluster: venv ## bring up the local Kubernetes cluster (seconds if it is there)
@@ -46,11 +46,11 @@ test-unit: venv ## the pure parts, in seconds
 test-component: jars ## engines and adapters as processes, with a real Kafka and ZooKeeper
 	@$(PYTEST) tests/component
 
-test-cluster: cluster images ## the whole on the local cluster
+test-cluster: cluster demo-clean images ## the whole on the local cluster
 	@$(PYTEST) tests/cluster
 
 test-day-two: export ESPHA_WORKERS := 3
-test-day-two: cluster images ## roll-outs, drains and losses on a cluster with three workers; long
+test-day-two: cluster demo-clean images ## roll-outs, drains and losses on a cluster with three workers; long
 	@$(PYTEST) tests/day_two
 
 conformance: venv ## run the corpus of public ESP projects, and write the page of results

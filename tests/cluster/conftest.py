@@ -1,11 +1,11 @@
 """One operator and one example deployment for all tests of the cluster."""
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cluster import spaces
 from tools.offline_cluster import clients
 
 ROOT = Path(__file__).parents[2]
@@ -28,24 +28,18 @@ def operator() -> str:
     return SYSTEM
 
 
-def _namespace() -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex[:6]}"
-    clients.kubectl("create", "namespace", name)
-    clients.kubectl("label", "namespace", name, RESTRICTED)
-    yield name
-    clients.kubectl("delete", "namespace", name, "--wait=false")
-
-
 @pytest.fixture(scope="session")
 def namespace(operator: str) -> Iterator[str]:
     """The namespace of the example deployment."""
-    yield from _namespace()
+    with spaces.made("test", RESTRICTED) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")
 def other_namespace(operator: str) -> Iterator[str]:
     """A namespace for small deployments that tests make and delete."""
-    yield from _namespace()
+    with spaces.made("test", RESTRICTED) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +47,5 @@ def demo(namespace: str) -> str:
     """The namespace where the deployment `demo` of manifests/ is ready and gets rows."""
     for name in ("esp-ha.yaml", "sample-producer.yaml"):
         clients.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests" / name)
-    clients.kubectl(
-        "-n", namespace, "wait", "--for=condition=Ready", "espha/demo", "--timeout=10m", timeout=620
-    )
+    spaces.wait_for(namespace, "Ready", "demo")
     return namespace

@@ -5,8 +5,9 @@ import json
 import pytest
 import yaml
 
+from cluster.spaces import conditions
 from cluster.test_chart import KUBERNETES
-from cluster.test_operator import SMALL, conditions, resource, until
+from cluster.test_operator import SMALL, resource, until
 from tools.offline_cluster import clients
 from tools.offline_cluster.say import Failure
 

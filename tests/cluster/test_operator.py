@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from cluster.spaces import conditions, wait_for
 from support.servers import wait_until
 from tools.offline_cluster import clients
 from tools.offline_cluster.say import Failure
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 SMALL: dict[str, Any] = {
     "engines": {"replicas": 1},
@@ -46,18 +47,6 @@ def resource(name: str = "small", **spec: Any) -> str:
         "spec": {"model": {"inline": MODEL}, "pvcPolicy": "Delete", **spec},
     }
     return json.dumps(body)
-
-
-def conditions(namespace: str, name: str) -> dict[str, dict[str, str]]:
-    found = json.loads(clients.kubectl("-n", namespace, "get", "espha", name, "-o", "json"))
-    return {one["type"]: one for one in found.get("status", {}).get("conditions", [])}
-
-
-def wait_for(namespace: str, condition: str, name: str) -> None:
-    clients.kubectl(
-        "-n", namespace, "wait", f"--for=condition={condition}", f"espha/{name}", "--timeout=5m",
-        timeout=320,
-    )  # fmt: skip
 
 
 def until(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster import spaces
 from day_two.live import Live, nodes
 from tools import ROOT
 from tools.offline_cluster import clients
@@ -37,7 +38,7 @@ def live(operator: str) -> Iterator[Live]:
     kept = os.environ.get(KEPT, "")
     made = Live(kept or f"day2-{uuid.uuid4().hex[:6]}")
     if not kept or not clients.kubectl("get", "namespace", kept, "--ignore-not-found"):
-        clients.kubectl("create", "namespace", made.namespace)
+        spaces.create(made.namespace)
         made.deploy()
         made.feed()
     yield made

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster import spaces
 from day_two.live import Live
 from espha.local.waiting import wait_until
 from tools.offline_cluster import clients
@@ -29,7 +30,7 @@ def flowing(operator: str) -> Iterator[Live]:
     """A deployment on volumes that may grow; rows flow."""
     clients.kubectl("apply", "-f", "-", stdin=json.dumps(CLASS))
     made = Live(f"disks-{uuid.uuid4().hex[:6]}")
-    clients.kubectl("create", "namespace", made.namespace)
+    spaces.create(made.namespace)
     storage = {"size": "1Gi", "storageClassName": EXPANDABLE}
     try:
         made.deploy(

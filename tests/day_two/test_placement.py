@@ -1,7 +1,6 @@
 """Where the scheduler puts pods, on three workers in three zones; no pod needs to run for it."""
 
 import json
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster import spaces
 from espha.local.waiting import wait_until
 from espha_operator.resources import adapters, kafka
 from tools.offline_cluster import clients
@@ -27,10 +27,8 @@ def kubectl(*arguments: str, stdin: str | None = None) -> str:
 
 @pytest.fixture
 def namespace() -> Iterator[str]:
-    name = f"place-{uuid.uuid4().hex[:6]}"
-    kubectl("create", "namespace", name)
-    yield name
-    kubectl("delete", "namespace", name, "--wait=false")
+    with spaces.made("place") as name:
+        yield name
     kubectl("delete", "persistentvolume", name, "--ignore-not-found", "--wait=false")
 
 
