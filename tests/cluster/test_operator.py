@@ -209,8 +209,10 @@ def test_a_deleted_broker_comes_back_the_same(demo: str, operator: str) -> None:
     assert clients.kubectl("-n", demo, *uid) != before
     assert disk() == identity
     after = kafka()
-    assert (after["brokers"], after["behind"]) == (brokers, [])
+    assert after["brokers"] == brokers
     assert after["end"] >= data > 0
+    # Also a broker that has caught up falls behind for a moment where it gets no processor.
+    until(lambda: not kafka()["behind"], "replicas are in sync", moved=lambda: kafka()["behind"])
 
 
 def test_an_engine_starts_from_the_archive_of_java_classes(demo: str) -> None:

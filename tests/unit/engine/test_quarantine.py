@@ -242,7 +242,7 @@ def test_a_record_that_the_broker_does_not_take_is_set_aside(tmp_path: Path) -> 
     bad=st.sets(st.integers(0, 399), max_size=4),
     silent=st.sets(st.integers(0, 399), max_size=4),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_all_others_are_processed_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, rows: int, bad: set[int], silent: set[int]
 ) -> None:

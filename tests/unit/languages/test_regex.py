@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from espha.languages.regex import Regex, RegexError
@@ -80,7 +80,6 @@ patterns = st.recursive(
 texts = st.text("ab1 -\né𝄞", max_size=12)
 
 
-@settings(deadline=None)  # a loaded machine is no failure
 @given(patterns, texts, st.integers(0, 12))
 def test_it_finds_what_python_finds(pattern: str, text: str, start: int) -> None:
     start = min(start, len(text))
@@ -89,7 +88,6 @@ def test_it_finds_what_python_finds(pattern: str, text: str, start: int) -> None
     assert Regex(pattern).search(text, start) == expected
 
 
-@settings(deadline=None)
 @given(patterns, texts)
 def test_matches_follow_one_another(pattern: str, text: str) -> None:
     regex = Regex(pattern)
@@ -101,7 +99,6 @@ def test_matches_follow_one_another(pattern: str, text: str) -> None:
     assert list(regex.search_all(text)) == found
 
 
-@settings(deadline=None)
 @given(st.text("ab1(|)*+?{},[]^-$.\\dwbBCQEé:?", max_size=30), texts)
 def test_any_text_is_a_pattern_that_searches_or_is_refused(pattern: str, text: str) -> None:
     try:

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from espha.model.events import BadRecord, Event
@@ -101,7 +101,6 @@ pieces = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(pieces.map("".join), st.integers(1, 7), st.sampled_from(["csv", "json"]))
 @example("11", 1, "json")
 @example("1e1", 2, "json")
@@ -110,7 +109,6 @@ def test_pieces_change_nothing(text: str, chunk: int, form: str) -> None:
     assert read(text.encode(), layout, chunk) == read(text.encode(), layout)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.text(), min_size=2), min_size=1), st.integers(1, 9))
 def test_cells_come_back_as_they_were_written(table: list[list[str]], chunk: int) -> None:
     data = "".join(",".join(map(quoted, cells)) + "\n" for cells in table)

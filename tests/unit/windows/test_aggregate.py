@@ -446,7 +446,7 @@ def expected_group(rows: list[tuple[Any, ...]]) -> list[Any]:
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(steps=events)
 def test_what_was_added_and_taken_out_is_what_a_scan_of_the_rows_gives(steps: list[Any]) -> None:
     found = replay(publish(kernel(MEASURED), steps)[0])
@@ -464,7 +464,7 @@ HISTORY = MEASURED + (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps=events, cut=st.integers(0, 40))
 def test_a_restored_window_goes_on_as_the_first_one(steps: list[Any], cut: int) -> None:
     """To the last bit: values are compared as they are written."""

@@ -95,7 +95,7 @@ def together(kernel: Kernel, block: Sequence[tuple[str, Event]], clock: int) -> 
     return [(outputs, bad, list(refused)) for outputs, bad, refused in handled]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs(), runs)
 def test_a_block_does_what_its_events_do_one_by_one(project: Project, run: list[Any]) -> None:
     single, blocks = (Kernel(project, project.windows) for _ in range(2))

@@ -66,7 +66,7 @@ numbers = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(numbers, max_size=25), st.integers(0, 7))
 def test_summary_is_what_a_plain_recomputation_gives(values: list[Any], length: int) -> None:
     run = Run("Summary", windowLength=length)
@@ -82,7 +82,7 @@ def test_summary_without_a_window_length_is_over_all_events() -> None:
     assert [run.row(float(value)) for value in (1, 2, 3)][-1] == {"n": 3, "total": 6.0}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.none() | st.integers(-40, 40).map(lambda n: n / 8), max_size=30))
 def test_summary_knows_shape_places_and_limits_as_scipy_does(values: list[Any]) -> None:
     length = 8
@@ -315,7 +315,7 @@ events = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(CASES), events, st.integers(0, 14))
 def test_a_restored_window_goes_on_as_the_first_one(
     case: tuple[str, dict[str, Any]], given_: list[Any], cut: int

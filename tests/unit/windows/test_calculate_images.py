@@ -38,7 +38,6 @@ def processed(content: Any, *places: Any, **changes: Any) -> Any:
     return np.asarray(Image.open(BytesIO(found)))
 
 
-@settings(deadline=None)
 @given(images)
 def test_pillow_reads_what_is_written_and_the_other_way_round(pixels: Any) -> None:
     read = np.asarray(Image.open(BytesIO(encode(pixels))))
@@ -64,7 +63,7 @@ def test_a_part_is_cut_out_where_parameters_or_fields_say() -> None:
     assert scaled.shape == (4, 6, 3)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(images, st.integers(1, 12), st.integers(1, 12))
 def test_scaling_is_linear_between_neighbours(pixels: Any, width: int, height: int) -> None:
     found = processed(pixels, function="resize", width=width, height=height)
@@ -100,7 +99,6 @@ def test_jpeg_palettes_and_transparency_are_read_as_colours() -> None:
         assert decode(stream.getvalue()).shape == (8, 8, channels)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=40), st.integers(0, 80), st.integers(0, 255))
 def test_what_is_no_image_is_a_bad_record(noise: bytes, place: int, byte: int) -> None:
     good = blob(PIXELS)

@@ -19,7 +19,7 @@ def plain_correlation(one: list[float], other: list[float]) -> Any:
     return pytest.approx(np.corrcoef(one, other)[0, 1])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(numbers, max_size=20), st.integers(2, 5))
 def test_segments_of_a_size_are_compared_with_their_neighbours(
     values: list[float], size: int
@@ -115,7 +115,7 @@ def test_lags_are_looked_for_when_a_window_is_full() -> None:
     assert (row["maxCCFOut"], row["numComputedLagsOut"]) == ((None,), (0.0,))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(numbers, max_size=15), st.integers(1, 4), st.integers(1, 4))
 def test_relative_ranges_are_those_of_full_windows(
     values: list[float], size: int, ranges: int
@@ -134,7 +134,7 @@ def test_relative_ranges_are_those_of_full_windows(
         assert found["mrrOut"] == (None if relative is None else pytest.approx(relative))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.none() | numbers, min_size=1, max_size=25), st.integers(2, 6))
 def test_a_histogram_has_all_values_in_few_bins(values: list[Any], most: int) -> None:
     run = Run("Histogram", nBins=most, quantileList="0,1")

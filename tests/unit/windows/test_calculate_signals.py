@@ -54,7 +54,7 @@ def transform(values: list[float], size: int) -> list[complex]:
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.floats(-100, 100), min_size=10, max_size=30),
     st.integers(2, 9),
@@ -190,7 +190,7 @@ def test_a_signal_without_a_frequency_has_no_cepstrum() -> None:
     assert cepstrum([1.0, 1.0, 1.0, 1.0]) is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 12), st.integers(0, 2**32))
 def test_eigenvectors_are_those_of_lapack(size: int, seed: int) -> None:
     factor = np.random.default_rng(seed).normal(size=(size, size + 1))

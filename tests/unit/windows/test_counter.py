@@ -94,7 +94,7 @@ def test_a_wrong_interval_is_refused(text: str) -> None:
         kernel(f'count-interval="{text}"')
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3000)), max_size=25),
     st.integers(0, 25),
@@ -114,7 +114,7 @@ def test_a_restored_counter_goes_on_as_the_first_one(
     assert outputs == others
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3000)), max_size=15),
     st.lists(st.integers(0, 45_000), max_size=10),

@@ -105,7 +105,7 @@ def test_the_project_has_every_window_type(name: str) -> None:
     assert name in {window.type for window in PROJECT.windows.values()}
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(runs, st.integers(0, 24))
 def test_a_restored_kernel_goes_on_as_the_first_one(run: list[Any], cut: int) -> None:
     expected, restored = straight(run), Run()
@@ -147,7 +147,7 @@ def sets(state: Any, place: str = "state") -> Iterator[str]:
             yield from sets(each, f"{place}[{number}]")
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(runs, st.lists(st.integers(0, 24)))
 def test_results_do_not_depend_on_how_events_are_cut_into_batches(
     run: list[Any], ends: list[int]
@@ -163,7 +163,7 @@ def test_results_do_not_depend_on_how_events_are_cut_into_batches(
     assert digest(batched.kernel.state()) == digest(expected.kernel.state())
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(runs, st.lists(st.integers(0, 24)))
 def test_blocks_of_events_do_what_single_events_do(run: list[Any], ends: list[int]) -> None:
     expected, blocks = straight(run), Run()

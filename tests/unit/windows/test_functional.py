@@ -462,7 +462,7 @@ DRAWS = {
 }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(rows, max_size=12), st.integers(0, 12))
 def test_a_restored_window_goes_on_as_the_first_one(steps: list[Any], cut: int) -> None:
     body = JSON_LOOP.replace(

@@ -302,7 +302,7 @@ circles = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(circles, st.floats(-180, 180), latitude)
 def test_the_grid_finds_what_a_walk_over_all_finds(
     fences: list[tuple[float, float, float]], x: float, y: float
@@ -316,7 +316,7 @@ def test_the_grid_finds_what_a_walk_over_all_finds(
     assert [each[1] for each in run.at(x, y)] == (wanted or [None])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 12), st.integers(0, 2**32))
 def test_a_restored_window_goes_on_as_the_first_one(cut: int, seed: int) -> None:
     dice = random.Random(seed)

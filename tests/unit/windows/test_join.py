@@ -480,7 +480,7 @@ def in_order(model: Project, rows: set[tuple[Any, ...]]) -> set[tuple[Any, ...]]
 
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("right", RIGHTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps=steps)
 def test_what_was_emitted_is_what_a_scan_of_both_sides_gives(
     type_: str, right: str, steps: list[Step]
@@ -500,7 +500,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("read", MODELS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(steps=steps, cut=st.integers(0, 50))
 def test_a_restored_join_goes_on_as_the_first_one(
     read: Callable[[], Project], steps: list[Step], cut: int
@@ -515,7 +515,7 @@ def test_a_restored_join_goes_on_as_the_first_one(
 
 
 @pytest.mark.parametrize("type_", ["inner", "leftouter"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from("IUPPD"), st.integers(0, 3), st.integers(0, 8)), max_size=40
@@ -542,7 +542,7 @@ def test_tagged_tokens_each_event_leads_to_the_rows_that_took_both_ways(
     assert kernel.take_refusals() == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps)
 def test_without_regeneration_a_fact_keeps_what_it_was_joined_with(steps: list[Step]) -> None:
     """What has left is a history of rows all the same: an old row is the one that was emitted."""

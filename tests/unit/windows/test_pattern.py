@@ -328,7 +328,7 @@ steps = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.sampled_from(LOGICS), steps, st.integers(0, 15), st.booleans())
 def test_a_restored_window_goes_on_as_the_first_one(
     logic: str, trades: list[tuple[str, Any, int]], cut: int, data_time: bool

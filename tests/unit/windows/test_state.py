@@ -47,7 +47,7 @@ def run(kernel: Kernel, path: str, events: list[Event]) -> list[Any]:
     return results
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(trades, max_size=40), st.integers(0, 40))
 def test_a_restored_kernel_goes_on_as_the_first_one(events: list[Event], cut: int) -> None:
     whole, first, second = (Kernel(TRADES_PROJECT) for _ in range(3))
@@ -58,7 +58,7 @@ def test_a_restored_kernel_goes_on_as_the_first_one(events: list[Event], cut: in
     assert second.state() == whole.state()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(rows, max_size=60), st.integers(0, 60))
 def test_the_sample_goes_on_after_a_restore(events: list[Event], cut: int) -> None:
     whole, first, second = (Kernel(SAMPLE_PROJECT) for _ in range(3))
@@ -68,7 +68,7 @@ def test_the_sample_goes_on_after_a_restore(events: list[Event], cut: int) -> No
     assert before + run(second, "cq/memory", events[cut:]) == expected
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(trades, max_size=30))
 def test_a_refused_event_leaves_no_trace(events: list[Event]) -> None:
     with_bad, without = Kernel(TRADES_PROJECT), Kernel(TRADES_PROJECT)
@@ -81,7 +81,7 @@ def test_a_refused_event_leaves_no_trace(events: list[Event]) -> None:
     assert with_bad.state() == without.state()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(trades, max_size=30))
 def test_what_leaves_is_a_history_of_rows(events: list[Event]) -> None:
     """Replaying what the last window published gives exactly the rows that it holds."""

@@ -199,7 +199,7 @@ rows = st.tuples(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(rows, max_size=30), st.integers(0, 30))
 def test_a_restored_window_goes_on_as_the_first_one(steps: list[Any], cut: int) -> None:
     attributes = WIDE + ' group-by="plane" clear-timeout="2 seconds"'

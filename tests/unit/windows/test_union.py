@@ -66,7 +66,7 @@ inserts = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(inserts)
 def test_not_strict_the_last_writer_wins(events: list[tuple[str, str, int, int]]) -> None:
     kernel, expected = Kernel(project('strict="false"')), dict[int, int]()

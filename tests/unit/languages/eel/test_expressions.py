@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from espha.languages.eel import ExpressionError, Language, converter
@@ -186,7 +186,6 @@ rows = st.tuples(
 )
 
 
-@settings(deadline=None)  # a loaded machine is no failure
 @given(trees, rows)
 def test_every_expression_gives_a_value_of_its_type(text: str, row: tuple[Any, ...]) -> None:
     """No exception, no NaN, no infinity, nothing beyond 64 bits, whatever the values are."""
@@ -214,7 +213,6 @@ mixed = st.recursive(
 )
 
 
-@settings(deadline=None)  # a loaded machine is no failure
 @given(mixed, rows)
 def test_values_of_any_type_work_together(text: str, row: tuple[Any, ...]) -> None:
     """Strings become what is needed; a value has the type that its expression says."""
@@ -225,7 +223,6 @@ def test_values_of_any_type_work_together(text: str, row: tuple[Any, ...]) -> No
     assert Language(FIELDS).compile(expression.text).run(Event("I", "N", row)) == found
 
 
-@settings(deadline=None)  # a loaded machine is no failure
 @given(st.text(max_size=60))
 def test_any_text_compiles_or_is_refused(text: str) -> None:
     try:

@@ -59,7 +59,7 @@ iserror( 9223372036854775807 1e308 ' " é
 words = st.sampled_from([*WORDS.split(), "\n"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(words, max_size=40).map(" ".join).map(lambda text: text[:200]), rows)
 @example("integer i2 = 0 while true i2 = i2 + 1", (1, None, None, None, None, None))
 def test_any_words_are_refused_or_give_a_value_of_their_kind(text: str, row: Any) -> None:
@@ -77,7 +77,6 @@ def test_any_words_are_refused_or_give_a_value_of_their_kind(text: str, row: Any
         assert "steps" in error.reason
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_compiles_or_is_refused(text: str) -> None:
     try:
@@ -104,7 +103,7 @@ trees = st.recursive(
 
 
 @pytest.mark.parametrize("name", sorted([*FUNCTIONS, *CASTS]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_every_function_is_total(name: str, data: st.DataObject) -> None:
     """Whatever the values are: no exception, no NaN, no infinity, nothing beyond 64 bits."""
@@ -120,7 +119,7 @@ def test_every_function_is_total(name: str, data: st.DataObject) -> None:
         assert "steps" in error.reason
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(trees, rows)
 def test_every_tree_is_refused_or_total_and_reads_back(text: str, row: Any) -> None:
     language = Language(FIELDS, OWN)
@@ -136,7 +135,6 @@ def test_every_tree_is_refused_or_total_and_reads_back(text: str, row: Any) -> N
     assert again.run(Event("I", "N", row)) == found
 
 
-@settings(deadline=None)
 @given(integers, integers)
 def test_whole_numbers_are_exact_up_to_64_bits(one: int | None, two: int | None) -> None:
     language = Language([Field("a", "int64", True), Field("b", "int64")])

@@ -32,13 +32,13 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(trees)
 def test_the_canonical_text_of_a_tree_is_read_as_the_same_tree(tree: Node) -> None:
     assert parse(str(tree)) == tree
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.text(max_size=60) | st.text("abc$#(),'\"\\/0123456789.eE+-_ []@", max_size=60))
 @example("rgx('\\'")
 @example("(" * 9000)
@@ -68,7 +68,7 @@ values: st.SearchStrategy[Any] = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(
     st.sampled_from(sorted(FUNCTIONS)), st.lists(values, max_size=5), st.sampled_from(sorted(TYPES))
 )

@@ -219,7 +219,7 @@ def run(target: Kernel, events: list[Any], clock: int = 0) -> tuple[list[Any], i
 
 
 @pytest.mark.parametrize("retention", RETENTIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(events=steps, cut=st.integers(0, 60))
 def test_a_restored_window_goes_on_as_the_first_one(
     retention: str, events: list[Any], cut: int
@@ -233,7 +233,7 @@ def test_a_restored_window_goes_on_as_the_first_one(
 
 
 @pytest.mark.parametrize("retention", RETENTIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(events=steps)
 def test_what_leaves_is_a_history_of_the_rows_that_are_kept(
     retention: str, events: list[Any]
@@ -257,7 +257,7 @@ def test_what_leaves_is_a_history_of_the_rows_that_are_kept(
     assert len(rows) <= (3 if "count" in retention else 7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 200), st.booleans()), max_size=150),
 )
