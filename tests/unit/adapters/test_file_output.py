@@ -34,7 +34,7 @@ def test_lines_and_offset_survive_a_restart(path: Path) -> None:
     again.close()
 
 
-@pytest.mark.parametrize("dies_in", ["pwrite", "fsync", "replace", "open"])
+@pytest.mark.parametrize("dies_in", ["write", "fsync", "replace", "open"])
 def test_a_death_at_any_system_call_leaves_the_file_exact(
     path: Path, monkeypatch: pytest.MonkeyPatch, dies_in: str
 ) -> None:
@@ -77,15 +77,15 @@ def test_no_space_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Half a write, then "no space": the next try writes the line once."""
     target = opened(path)
     target.append([b"a"], 1)
-    real = os.pwrite
+    real = os.write
 
-    def full(descriptor: int, data: memoryview, offset: int) -> int:
-        if offset > 3:
+    def full(descriptor: int, data: memoryview) -> int:
+        if path.stat().st_size > 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(descriptor, data[:2], offset)
+        return real(descriptor, data[:2])
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", full)
+        patch.setattr(os, "write", full)
         with pytest.raises(OSError, match="No space"):
             target.append([b"bbbbbbbb"], 2)
     target.append([b"bbbbbbbb"], 2)
@@ -127,3 +127,111 @@ def test_another_topic_of_the_same_name_is_noticed(path: Path) -> None:
     opened(path, "first").close()
     with pytest.raises(ConfigError, match="another topic"):
         opened(path, "second")
+
+
+@pytest.mark.parametrize("left", [0, 4], ids=["empty", "shorter"])
+def test_a_file_cut_under_the_adapter_is_never_filled_with_nuls(path: Path, left: int) -> None:
+    target = opened(path)
+    target.append([b"row-1", b"row-2"], 2)
+    os.truncate(path, left)
+    with pytest.raises(ConfigError, match=f"has {left} bytes, but the adapter wrote 12"):
+        target.append([b"row-3"], 3)
+    assert path.read_bytes() == b"row-1"[:left]
+    assert target.position.offset == 2
+    target.close()
+
+
+def test_a_file_cut_in_the_middle_of_an_append_gets_no_nuls_and_no_position(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is looked at before a write, the file can be cut between the look and the write."""
+    target = opened(path)
+    target.append([b"row-1", b"row-2"], 2)
+    with monkeypatch.context() as patch:
+        for name in ("write", "pwrite"):
+            real = getattr(os, name)
+
+            def cut_first(*args: object, real: object = real) -> object:
+                os.truncate(path, 0)
+                return real(*args)  # type: ignore[operator]
+
+            patch.setattr(os, name, cut_first)
+        with pytest.raises(ConfigError, match="but the adapter wrote"):
+            target.append([b"row-3"], 3)
+    assert b"\0" not in path.read_bytes()
+    assert target.position.offset == 2
+    target.close()
+
+
+def test_a_file_that_is_moved_away_is_followed_by_a_new_one(path: Path) -> None:
+    """As log rotation does it: nothing is written any more into a file that nobody sees."""
+    target = opened(path)
+    target.append([b"row-1"], 1)
+    moved = path.with_name("out.csv.1")
+    path.rename(moved)
+    target.append([b"row-2"], 2)
+    target.append([b"row-3"], 3)
+    target.close()
+    assert moved.read_bytes() == b"row-1\n"
+    assert path.read_bytes() == b"row-2\nrow-3\n"
+    write_on(path, [b"row-1", b"row-2", b"row-3", b"row-4"])
+    assert path.read_bytes() == b"row-2\nrow-3\nrow-4\n"
+
+
+def test_a_new_empty_file_in_the_place_of_a_moved_one_is_written_to(path: Path) -> None:
+    target = opened(path)
+    target.append([b"row-1"], 1)
+    path.rename(path.with_name("out.csv.1"))
+    path.touch()
+    target.append([b"row-2"], 2)
+    target.close()
+    assert path.read_bytes() == b"row-2\n"
+
+
+def test_a_file_moved_away_while_no_adapter_ran_is_followed_by_a_new_one(path: Path) -> None:
+    target = opened(path)
+    target.append([b"row-1"], 1)
+    target.close()
+    path.rename(path.with_name("out.csv.1"))
+    write_on(path, [b"row-1", b"row-2"])
+    assert path.read_bytes() == b"row-2\n"
+
+
+def test_a_deleted_file_is_missed_at_once(path: Path) -> None:
+    target = opened(path)
+    target.append([b"row-1"], 1)
+    path.unlink()
+    with pytest.raises(ConfigError, match="has 0 bytes, but the adapter wrote 6"):
+        target.append([b"row-2"], 2)
+    assert not path.exists()
+    target.close()
+
+
+def test_a_copy_in_the_place_of_the_file_is_gone_on_with(path: Path) -> None:
+    """Editors and restored volumes give the file another inode, not other rows."""
+    target = opened(path)
+    target.append([b"row-1"], 1)
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+    target.append([b"row-2"], 2)
+    target.close()
+    assert path.read_bytes() == b"row-1\nrow-2\n"
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["running", "restarted"])
+@pytest.mark.parametrize("in_place", [True, False], ids=["overwritten", "replaced"])
+def test_rows_of_another_program_are_not_cut_off(path: Path, running: bool, in_place: bool) -> None:
+    target = opened(path)
+    target.append([b"row-1"], 1)
+    if not in_place:
+        path.unlink()
+    foreign = b"another program's rows\n"
+    path.write_bytes(foreign)
+    with pytest.raises(ConfigError, match="was changed"):
+        if running:
+            target.append([b"row-2"], 2)
+        else:
+            target.close()
+            opened(path)
+    assert path.read_bytes() == foreign

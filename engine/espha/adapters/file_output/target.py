@@ -1,35 +1,60 @@
-"""A CSV file that grows by exactly what was read, whatever dies at whatever moment.
+"""A file that grows by exactly what was read, whatever dies at whatever moment.
 
 Beside the file stands `<file>.position`: how many bytes of the file are certain, and the offset
 behind them. It is replaced atomically, after the file's bytes are on disk. What the file holds
 beyond that length was written by somebody who died before saying so: it is cut off, and written
 again.
+
+Others cut, move and delete files. So before each write the file is looked at: it has to be the one
+that is called so, with what was written into it. All writes are appends: where somebody cuts the
+file in that very moment, the system does not fill the hole with NULs.
 """
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import structlog
 
 from espha.adapters.config import ConfigError
-from espha.durable import replace_file, sync_folder, write_all
+from espha.durable import replace_file, sync_folder
 
 _LOG = structlog.get_logger()
+_MARK_BYTES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPosition:
-    """`length` bytes of the file hold everything of `topic` (by its id) below `offset`."""
+    """`length` bytes of the file hold everything of `topic` (by its id) from `first` to `offset`.
+
+    Attributes:
+        topic: what is written.
+        topic_id: the id that Kafka has given it.
+        length: bytes of the file that are certain.
+        offset: of the first record that was not written.
+        first: of the first record that belongs into this file.
+        mark: digest of the last certain bytes; empty: not known.
+        inode: of the file; 0: not known.
+        since: when its first bytes came, in seconds since 1970.
+        moving: name that the file is about to get, because it is full; empty: it is not.
+    """
 
     topic: str
     topic_id: str
     length: int = 0
     offset: int = 0
+    first: int = 0
+    mark: str = ""
+    inode: int = 0
+    since: float = 0.0
+    moving: str = ""
 
 
 class TargetFile:
@@ -41,8 +66,10 @@ class TargetFile:
         OSError: the file system refuses (no space, no permission); nothing is lost.
     """
 
-    def __init__(self, path: Path, topic: str, topic_id: str) -> None:
-        self._path = path
+    def __init__(
+        self, path: Path, topic: str, topic_id: str, now: Callable[[], float] = time.time
+    ) -> None:
+        self._path, self._now = path, now
         self._sidecar = path.with_name(path.name + ".position")
         with contextlib.ExitStack() as undo:
             lock = path.with_name(path.name + ".lock")
@@ -50,24 +77,59 @@ class TargetFile:
             undo.callback(os.close, self._lock)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.position = self._recall(TargetPosition(topic, topic_id))
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            undo.callback(os.close, self._descriptor)
-            sync_folder(path.parent)
-            self._cut()
+            self._descriptor = self._reach()
             undo.pop_all()
 
     def append(self, lines: Iterable[bytes], offset: int) -> None:
         """Add lines; when this returns, they and the offset behind them are on disk.
 
+        A file that was moved away is followed by a new one.
+
         Raises:
+            ConfigError: the file is gone, or no longer holds what was written; nothing was added.
             OSError: nothing was added as far as a later `append` or start is concerned.
         """
         data = b"".join(line + b"\n" for line in lines)
-        self._cut()
-        write_all(self._descriptor, data, self.position.length)
-        os.fsync(self._descriptor)
+        self._look()
         old = self.position
-        self._remember(TargetPosition(old.topic, old.topic_id, old.length + len(data), offset))
+        for start in range(0, len(data), 2**30):  # what one call takes at most is 2 GiB
+            _write(self._descriptor, data[start : start + 2**30])
+        os.fsync(self._descriptor)
+        length = old.length + len(data)
+        state = os.fstat(self._descriptor)
+        if state.st_size != length or not state.st_nlink:
+            raise self._lacking(state.st_size)
+        self._remember(
+            replace(
+                old,
+                length=length,
+                offset=offset,
+                mark=self._mark(length) if data else old.mark,
+                since=old.since or (self._now() if data else 0.0),
+            )
+        )
+
+    def move(self) -> None:
+        """Give the file the name `<name>-<first offset>` for good; the next lines begin a new one.
+
+        Raises:
+            ConfigError: there is a file of that name.
+            OSError: it cannot be done; the file still is the one that grows.
+        """
+        self._look()
+        path, position = self._path, self.position
+        goal = path.with_name(f"{path.stem}-{position.first:012d}{path.suffix}")
+        if goal.exists():
+            raise ConfigError(f"{path} is full, but {goal} is there already. Move that one away")
+        self._remember(replace(position, moving=goal.name), sync_name=True)
+        path.rename(goal)
+        sync_folder(path.parent)
+        self._begin_next()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the file got its first bytes; 0 where it has none."""
+        return self._now() - self.position.since if self.position.length else 0.0
 
     def close(self) -> None:
         """Let go of the file."""
@@ -75,9 +137,8 @@ class TargetFile:
         os.close(self._lock)
 
     def _recall(self, fresh: TargetPosition) -> TargetPosition:
-        size = self._path.stat().st_size if self._path.exists() else 0
         if not self._sidecar.exists():
-            if size:
+            if self._path.exists() and self._path.stat().st_size:
                 raise ConfigError(
                     f"{self._path} holds data, but {self._sidecar.name} is not beside it: this "
                     "file was not written by an output adapter. Move it away to go on"
@@ -91,12 +152,6 @@ class TargetFile:
                 f"{known.topic_id}); it would now be {fresh.topic}, id {fresh.topic_id}. Move "
                 f"the file and {self._sidecar.name} away to start a new one"
             )
-        if size < known.length:
-            raise ConfigError(
-                f"{self._path} has {size} bytes, but the adapter wrote {known.length}. Put the "
-                f"file back, or remove {self._sidecar.name} and the file to write it again from "
-                "the beginning of the topic"
-            )
         return known
 
     def _parse(self) -> TargetPosition:
@@ -107,15 +162,142 @@ class TargetFile:
                 f"{self._sidecar} is not an output adapter's position. Move it and the file away"
             ) from None
 
-    def _remember(self, position: TargetPosition) -> None:
+    def _remember(self, position: TargetPosition, *, sync_name: bool = False) -> None:
         content = json.dumps(asdict(position)).encode()
         # Should a crash bring the old position back, what comes after it is cut off and written
-        # again.
-        replace_file(self._sidecar, [content], sync_name=False)
+        # again. Only once the file has got another name, that would be the wrong file.
+        replace_file(self._sidecar, [content], sync_name=sync_name)
         self.position = position
 
-    def _cut(self) -> None:
-        surplus = os.fstat(self._descriptor).st_size - self.position.length
-        if surplus:
-            _LOG.info("cutting off bytes without a position", file=str(self._path), bytes=surplus)
-            os.ftruncate(self._descriptor, self.position.length)
+    def _reach(self) -> int:
+        """Open the file, as it was left behind."""
+        position = self.position
+        if position.moving:
+            self._finish_moving()
+        elif position.length and not self._size() and self._moved_to() is not None:
+            self._tell_moved()
+            self._remember(self._next(), sync_name=True)
+        if self.position.length and not self._path.exists():
+            raise self._lacking(0)
+        return self._open()
+
+    def _finish_moving(self) -> None:
+        """Do what an adapter had begun that died; whoever takes full files may have been there."""
+        goal = self._path.with_name(self.position.moving)
+        if not goal.exists() and self._path.exists():
+            self._path.rename(goal)
+            sync_folder(goal.parent)
+        self._remember(self._next(), sync_name=True)
+
+    def _size(self) -> int:
+        return self._path.stat().st_size if self._path.exists() else 0
+
+    def _moved_to(self) -> Path | None:
+        """Find the file under another name in its folder."""
+        for entry in os.scandir(self._path.parent):
+            if entry.inode() == self.position.inode and entry.is_file(follow_symlinks=False):
+                descriptor = os.open(entry.path, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    if self._fault(descriptor) is None:
+                        return Path(entry.path)
+                finally:
+                    os.close(descriptor)
+        return None
+
+    def _next(self) -> TargetPosition:
+        old = self.position
+        return TargetPosition(old.topic, old.topic_id, offset=old.offset, first=old.offset)
+
+    def _begin_next(self) -> None:
+        self._remember(self._next(), sync_name=True)
+        os.close(self._descriptor)
+        self._descriptor = self._open()
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(self._path, flags, 0o644)
+        try:
+            sync_folder(self._path.parent)
+            self._check(descriptor)
+            inode = os.fstat(descriptor).st_ino
+            if inode != self.position.inode:
+                self._remember(replace(self.position, inode=inode))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _look(self) -> None:
+        """See to it that what is called like the file is the file, with what was written."""
+        mine = os.fstat(self._descriptor)
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            there = None
+        if there is not None and os.path.samestat(mine, there):
+            self._check(self._descriptor)
+        elif mine.st_nlink and not (there and there.st_size) and not self._fault(self._descriptor):
+            self._check(self._descriptor)
+            self._tell_moved()
+            self._begin_next()
+        elif there is None and self.position.length:
+            raise self._lacking(0)
+        else:
+            descriptor = self._open()
+            os.close(self._descriptor)
+            self._descriptor = descriptor
+
+    def _check(self, descriptor: int) -> None:
+        """Refuse a file that is not as it was left; cut off what has no position."""
+        fault = self._fault(descriptor)
+        if fault is not None:
+            raise fault
+        size, certain = os.fstat(descriptor).st_size, self.position.length
+        if size > certain:
+            _LOG.info(
+                "cutting off bytes without a position", file=str(self._path), bytes=size - certain
+            )
+            os.ftruncate(descriptor, certain)
+
+    def _fault(self, descriptor: int) -> ConfigError | None:
+        state, position = os.fstat(descriptor), self.position
+        if state.st_size < position.length:
+            return self._lacking(state.st_size)
+        if not position.length and state.st_size and position.inode not in {0, state.st_ino}:
+            return self._changed()
+        if position.mark and self._mark(position.length, descriptor) != position.mark:
+            return self._changed()
+        return None
+
+    def _mark(self, length: int, descriptor: int | None = None) -> str:
+        start = max(0, length - _MARK_BYTES)
+        source = self._descriptor if descriptor is None else descriptor
+        return hashlib.sha256(os.pread(source, length - start, start)).hexdigest()
+
+    def _tell_moved(self) -> None:
+        _LOG.warning("the file was moved away; a new one begins", file=str(self._path))
+
+    def _lacking(self, size: int) -> ConfigError:
+        return ConfigError(
+            f"{self._path} has {size} bytes, but the adapter wrote {self.position.length}. "
+            f"{self._remedy()}"
+        )
+
+    def _changed(self) -> ConfigError:
+        return ConfigError(
+            f"{self._path} was changed: the {self.position.length} bytes that the adapter wrote "
+            f"are not at its beginning. {self._remedy()}"
+        )
+
+    def _remedy(self) -> str:
+        return (
+            f"Put the file back, or remove {self._sidecar.name} and the file to write it again "
+            "from the beginning of the topic"
+        )
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """Append all of `data`."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
