@@ -1,8 +1,8 @@
 """Output adapters: a topic's committed records, each one once, to a target."""
 
 import threading
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import structlog
 from confluent_kafka import Consumer, Message
@@ -19,6 +19,13 @@ _BATCH = 5_000
 _LOG = structlog.get_logger()
 
 
+class Taken(NamedTuple):
+    """A record of the topic, and where it is there."""
+
+    offset: int
+    value: bytes
+
+
 class Target(Protocol):
     """Where an output adapter writes to."""
 
@@ -27,11 +34,22 @@ class Target(Protocol):
         """Offset of the first record that it does not have."""
         ...
 
-    def append(self, records: list[bytes], offset: int) -> None:
+    def append(self, records: Sequence[Taken], offset: int) -> None:
         """Add records for good, and remember that it has all below `offset`.
 
+        A target that gathers records keeps them until it has enough; `offset` then stays behind.
+
         Raises:
+            ConfigError: people have to change something; nothing was added.
             OSError: nothing was added; the same call may do better later.
+        """
+        ...
+
+    def settle(self) -> None:
+        """Do what is due by now; called about once a second at least.
+
+        Raises:
+            ConfigError, OSError: as with `append`.
         """
         ...
 
@@ -70,6 +88,7 @@ class _Copier:
         self._job, self._name, self._control = job, name, job.control
         self._pause, self._backoff = threading.Event(), Backoff()
         self._rows = 0
+        self._troubled = False
 
     def run(self, open_target: OpenTarget) -> None:
         topic, offsets = self._job.topic, Offsets(self._job.bootstrap)
@@ -77,7 +96,7 @@ class _Copier:
         first = offsets.first(topic)
         if target.offset < first:
             _LOG.warning(
-                "retention has removed records that were never written to the file",
+                "retention has removed records that were never written to the target",
                 topic=topic,
                 wanted=target.offset,
                 first=first,
@@ -89,9 +108,10 @@ class _Copier:
             while True:
                 records = self._take(consumer)
                 if records:
-                    lines = [record.value() or b"" for record in records]
-                    self._append(target, lines, records[-1].offset() + 1)
-                    self._rows += len(lines)
+                    self._append(target, records, records[-1].offset + 1)
+                    self._rows += len(records)
+                self._do(target.settle)
+                if records or self._troubled:
                     self._report(target)
 
     def _open(self, open_target: OpenTarget, identity: str) -> Target:
@@ -99,35 +119,48 @@ class _Copier:
             try:
                 return open_target(identity)
             except BlockingIOError:
-                self._trouble(
-                    f"{self._name}: another adapter writes this file; waiting for its end"
-                )
+                self._trouble(f"{self._name}: another adapter writes to it; waiting for its end")
             except OSError as error:
                 self._trouble(problem_of(self._name, error))
 
-    def _append(self, target: Target, lines: list[bytes], offset: int) -> None:
+    def _append(self, target: Target, records: Sequence[Taken], offset: int) -> None:
+        self._do(lambda: target.append(records, offset))
+
+    def _do(self, work: Callable[[], None]) -> None:
+        """Do it, as often as it takes."""
         while True:
             try:
-                target.append(lines, offset)
+                work()
             except OSError as error:
                 self._trouble(problem_of(self._name, error))
             else:
                 self._backoff.reset()
                 return
 
-    def _take(self, consumer: Consumer) -> list[Message]:
+    def _take(self, consumer: Consumer) -> list[Taken]:
         """Wait for a record, then take what else is there."""
         waiting = consumer.poll(1.0)
         if waiting is None:
             return []
         more = consumer.consume(_BATCH, 0)
-        return [message for message in (waiting, *more) if check(message)]
+        return [
+            Taken(_offset(message), message.value() or b"")
+            for message in (waiting, *more)
+            if check(message)
+        ]
 
     def _trouble(self, message: str) -> None:
         _LOG.error(message)
+        self._troubled = True
         progress = OutputProgress(rows=self._rows)
         self._control.report(EngineState.ACTIVE, False, progress, message=message)
         self._pause.wait(self._backoff.next())
 
     def _report(self, target: Target) -> None:
+        self._troubled = False
         self._control.report(EngineState.ACTIVE, True, target.progress(self._rows))
+
+
+def _offset(message: Message) -> int:
+    offset: int = message.offset()
+    return offset

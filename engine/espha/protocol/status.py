@@ -178,6 +178,9 @@ class OutputProgress(Message):
         "output-adapter", description="See `component` of an engine."
     )
     rows: Annotated[int, GAUGE] = Field(description="Rows written in this life.")
+    rejected: Annotated[int, GAUGE] = Field(
+        0, description="Records set aside in this life, because the target cannot take them."
+    )
     offset: Annotated[int, GAUGE] = Field(0, description="Topic's records written, as an offset.")
     length: Annotated[int, GAUGE] = Field(0, description="Bytes of the file that are certain.")
 

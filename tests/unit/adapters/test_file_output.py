@@ -34,7 +34,7 @@ def test_lines_and_offset_survive_a_restart(path: Path) -> None:
     again.close()
 
 
-@pytest.mark.parametrize("dies_in", ["write", "fsync", "replace", "open"])
+@pytest.mark.parametrize("dies_in", ["write", "pwrite", "fsync", "replace", "open"])
 def test_a_death_at_any_system_call_leaves_the_file_exact(
     path: Path, monkeypatch: pytest.MonkeyPatch, dies_in: str
 ) -> None:
@@ -235,3 +235,160 @@ def test_rows_of_another_program_are_not_cut_off(path: Path, running: bool, in_p
             target.close()
             opened(path)
     assert path.read_bytes() == foreign
+
+
+class Clock:
+    """Seconds since 1970, as the test wants them."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        """Return them."""
+        return self.now
+
+
+def test_a_full_file_gets_its_name_and_the_next_one_begins(path: Path) -> None:
+    target = opened(path)
+    target.append([], 3, [b"header"])
+    target.append([b"a"], 4, [b"header"])
+    target.move()
+    target.append([b"b"], 9, [b"header"])
+    target.move()
+    target.close()
+    again = opened(path)
+    assert again.position.offset == 9
+    again.append([b"c"], 10, [b"header"])
+    again.close()
+    assert sorted(each.name for each in path.parent.glob("*.csv")) == [
+        "out-000000000000.csv",
+        "out-000000000004.csv",
+        "out.csv",
+    ]
+    assert (path.parent / "out-000000000000.csv").read_bytes() == b"header\na\n"
+    assert (path.parent / "out-000000000004.csv").read_bytes() == b"header\nb\n"
+    assert path.read_bytes() == b"header\nc\n"
+
+
+def test_a_file_that_is_full_is_never_written_over_another_one(path: Path) -> None:
+    target = opened(path)
+    target.append([b"a"], 1)
+    path.with_name("out-000000000000.csv").write_bytes(b"mine")
+    with pytest.raises(ConfigError, match="is there already"):
+        target.move()
+    target.append([b"b"], 2)
+    target.close()
+    assert path.read_bytes() == b"a\nb\n"
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["left there", "taken away"])
+@pytest.mark.parametrize("dies_in", ["write", "pwrite", "fsync", "replace", "rename", "open"])
+def test_a_death_at_any_system_call_of_a_rotation_leaves_each_line_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, dies_in: str, taken: bool
+) -> None:
+    """Whatever call is the last one; and somebody takes full files away at once."""
+    lines = [b"line %d" % number for number in range(6)]
+    for moment in range(60):
+        folder = path.parent / f"{dies_in}{moment}"
+        folder.mkdir()
+        (folder / "taken").mkdir()
+        file = folder / "out.csv"
+        with monkeypatch.context() as patch:
+            patch.setattr(*deadly_after(moment, dies_in))
+            try:
+                write_and_rotate(file, lines)
+            except Died:
+                died = True
+            else:
+                died = False
+        if taken:
+            for full in folder.glob("out-*.csv"):
+                full.rename(folder / "taken" / full.name)
+        write_and_rotate(file, lines)
+        files = sorted([*folder.rglob("out-*.csv")], key=lambda each: each.name)
+        assert b"".join(each.read_bytes() for each in [*files, file]).splitlines() == lines
+        if not died:
+            break
+    else:
+        pytest.fail("there are more calls than moments")
+
+
+def deadly_after(calls: int, name: str) -> tuple[object, str, object]:
+    """Return what to patch so that the process ends in a system call."""
+    owner = Path if name in {"replace", "rename"} else os
+    real, left = getattr(owner, name), iter(range(calls))
+
+    def deadly(*args: object) -> object:
+        if next(left, None) is None:
+            raise Died
+        return real(*args)
+
+    return owner, name, deadly
+
+
+def write_and_rotate(file: Path, lines: list[bytes]) -> None:
+    """Do what the adapter does, with two lines a file."""
+    target = opened(file)
+    try:
+        for offset in range(target.position.offset, len(lines)):
+            target.append([lines[offset]], offset + 1)
+            if target.position.offset - target.position.first == 2:
+                target.move()
+    finally:
+        target.close()
+
+
+def test_age_counts_from_the_first_row_through_restarts(path: Path) -> None:
+    clock = Clock()
+    target = TargetFile(path, "topic", "id", clock)
+    target.append([], 0, [b"header"])
+    clock.now += 100
+    assert target.age == 0
+    target.append([b"a"], 1)
+    target.close()
+    clock.now += 60
+    again = TargetFile(path, "topic", "id", clock)
+    assert again.age == 60
+    again.move()
+    assert again.age == 0
+    again.close()
+
+
+@pytest.mark.parametrize("fails", ["pwrite", "fsync", "replace", "rename", "open", "scandir"])
+def test_a_rotation_that_the_file_system_refuses_half_way_loses_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Each system call fails once; the adapter goes on with the same object."""
+    for moment in range(60):
+        folder = path.parent / f"{fails}{moment}"
+        folder.mkdir()
+        file = folder / "out.csv"
+        target, failed = opened(file), False
+        target.append([b"a"], 1)
+        with monkeypatch.context() as patch:
+            owner, name, deadly = deadly_after(moment, fails)
+            patch.setattr(owner, name, refusing(deadly))
+            try:
+                target.move()
+            except OSError:
+                failed = True
+        target.append([b"b"], 2)
+        target.close()
+        contents = [each.read_bytes() for each in sorted(folder.glob("out*.csv"))]
+        assert b"".join(contents) == b"a\nb\n"
+        if not failed:
+            break
+    else:
+        pytest.fail("there are more calls than moments")
+
+
+def refusing(deadly: object) -> object:
+    """Have the system refuse instead of ending the process."""
+
+    def refused(*args: object) -> object:
+        try:
+            return deadly(*args)  # type: ignore[operator]
+        except Died:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+
+    return refused

@@ -1,22 +1,34 @@
-"""Writes what a window publishes to a CSV file."""
+"""Writes what a window publishes to a file."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 
 from espha.adapters.config import ConfigError, Job
-from espha.adapters.copying import copy
+from espha.adapters.copying import Taken, copy
 from espha.adapters.file_output.spec import OutputFile
 from espha.adapters.file_output.target import TargetFile
+from espha.adapters.output_records import Rejected, output_reader
 from espha.connectors.files import record_style
-from espha.model import Field
+from espha.model import Field, Window
 from espha.protocol.status import OutputProgress
+from espha.records.layout import Style
+from espha.records.text import event_writer
+
+Lines = Callable[[Sequence[Taken]], tuple[list[bytes], int]]
+"""Makes lines of records, and counts those that it could not read."""
 
 
 def run(job: Job, file: OutputFile) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
-    if file.header != "none" and record_style(job.window).format == "json":
-        raise ConfigError(f"window {job.window.path!r} writes JSON: set the file's header to none")
-    header = header_line(file.header, job.window.fields)
-    copy(job, str(file.path), lambda identity: _Lines(file, job.topic, identity, header))
+    of_topic = record_style(job.window).format
+    if file.header != "none" and "json" in {of_topic, file.format}:
+        who = f"window {job.window.path!r} writes" if of_topic == "json" else "the file is to have"
+        raise ConfigError(f"{who} JSON: set the file's header to none")
+    copy(
+        job,
+        str(file.path),
+        lambda identity: Output(file, job.window, TargetFile(file.path, job.topic, identity)),
+    )
 
 
 def header_line(kind: str, fields: Sequence[Field]) -> list[bytes]:
@@ -26,21 +38,67 @@ def header_line(kind: str, fields: Sequence[Field]) -> list[bytes]:
     return [] if kind == "none" else [",".join(names).encode()]
 
 
-class _Lines:
+class Output:
     """The lines of the file behind its header; see `espha.adapters.copying.Target`."""
 
-    def __init__(self, file: OutputFile, topic: str, topic_id: str, header: list[bytes]) -> None:
-        self._file = TargetFile(file.path, topic, topic_id)
-        self._header = header
+    def __init__(self, file: OutputFile, window: Window, target: TargetFile) -> None:
+        self._file, self._target = file, target
+        self._header = header_line(file.header, window.fields)
+        self._rejected = 0
+        as_it_is = file.format == record_style(window).format or file.format == "record"
+        self._lines = _values if as_it_is else _objects(window)
 
     @property
     def offset(self) -> int:
-        return self._file.position.offset
+        """Offset of the first record that the file does not have."""
+        return self._target.position.offset
 
-    def append(self, records: list[bytes], offset: int) -> None:
-        empty = self._file.position.length == 0
-        self._file.append([*self._header, *records] if empty else records, offset)
+    def append(self, records: Sequence[Taken], offset: int) -> None:
+        """Add the records' lines; see `TargetFile.append`."""
+        lines, rejected = self._lines(records)
+        self._target.append(lines, offset, self._header)
+        self._rejected += rejected
+
+    def settle(self) -> None:
+        """Begin the next file when this one is full."""
+        most, longest = self._file.rotate_bytes, self._file.rotate_seconds
+        target = self._target
+        full = most is not None and target.position.length >= most
+        if target.position.since and (full or (longest is not None and target.age >= longest)):
+            target.move()
 
     def progress(self, rows: int) -> OutputProgress:
-        position = self._file.position
-        return OutputProgress(rows=rows, offset=position.offset, length=position.length)
+        """Return what the status shows; see `espha.adapters.copying.Target`."""
+        position = self._target.position
+        return OutputProgress(
+            rows=rows, rejected=self._rejected, offset=position.offset, length=position.length
+        )
+
+
+def _objects(window: Window) -> Lines:
+    style = record_style(window)
+    read = output_reader(window)
+    # What is in the record, no less: it has been rounded already.
+    whole = Style(format="json", date_format=style.date_format, precision=None)
+    write = event_writer(window.fields, whole)
+
+    def lines(records: Sequence[Taken]) -> tuple[list[bytes], int]:
+        made, count = [], 0
+        for _, found in read(records):
+            if isinstance(found, Rejected):
+                count += 1
+                made.append(_set_aside(found))
+            else:
+                made.append(write(found).encode())
+        return made, count
+
+    return lines
+
+
+def _values(records: Sequence[Taken]) -> tuple[list[bytes], int]:
+    return [record.value for record in records], 0
+
+
+def _set_aside(found: Rejected) -> bytes:
+    content = {"rejected": found.reason, "offset": found.offset, "record": found.text}
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -42,7 +42,7 @@ class TargetPosition:
         first: of the first record that belongs into this file.
         mark: digest of the last certain bytes; empty: not known.
         inode: of the file; 0: not known.
-        since: when its first bytes came, in seconds since 1970.
+        since: when its first row came, in seconds since 1970; 0: it has none.
         moving: name that the file is about to get, because it is full; empty: it is not.
     """
 
@@ -77,26 +77,31 @@ class TargetFile:
             undo.callback(os.close, self._lock)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.position = self._recall(TargetPosition(topic, topic_id))
-            self._descriptor = self._reach()
+            self._descriptor: int | None = self._reach()
             undo.pop_all()
 
-    def append(self, lines: Iterable[bytes], offset: int) -> None:
+    def append(self, lines: Sequence[bytes], offset: int, header: Sequence[bytes] = ()) -> None:
         """Add lines; when this returns, they and the offset behind them are on disk.
 
         A file that was moved away is followed by a new one.
+
+        Args:
+            lines: without their newlines.
+            offset: behind the records that they are made of.
+            header: what comes first in each file.
 
         Raises:
             ConfigError: the file is gone, or no longer holds what was written; nothing was added.
             OSError: nothing was added as far as a later `append` or start is concerned.
         """
-        data = b"".join(line + b"\n" for line in lines)
-        self._look()
+        descriptor = self._look()
         old = self.position
+        data = b"".join(line + b"\n" for line in (*(() if old.length else header), *lines))
         for start in range(0, len(data), 2**30):  # what one call takes at most is 2 GiB
-            _write(self._descriptor, data[start : start + 2**30])
-        os.fsync(self._descriptor)
+            _write(descriptor, data[start : start + 2**30])
+        os.fsync(descriptor)
         length = old.length + len(data)
-        state = os.fstat(self._descriptor)
+        state = os.fstat(descriptor)
         if state.st_size != length or not state.st_nlink:
             raise self._lacking(state.st_size)
         self._remember(
@@ -104,8 +109,8 @@ class TargetFile:
                 old,
                 length=length,
                 offset=offset,
-                mark=self._mark(length) if data else old.mark,
-                since=old.since or (self._now() if data else 0.0),
+                mark=_mark(descriptor, length) if data else old.mark,
+                since=old.since or (self._now() if lines else 0.0),
             )
         )
 
@@ -119,21 +124,20 @@ class TargetFile:
         self._look()
         path, position = self._path, self.position
         goal = path.with_name(f"{path.stem}-{position.first:012d}{path.suffix}")
-        if goal.exists():
-            raise ConfigError(f"{path} is full, but {goal} is there already. Move that one away")
+        self._refuse_over(goal)
         self._remember(replace(position, moving=goal.name), sync_name=True)
-        path.rename(goal)
-        sync_folder(path.parent)
-        self._begin_next()
+        self._let_go()
+        self._descriptor = self._reach()
 
     @property
     def age(self) -> float:
-        """Seconds since the file got its first bytes; 0 where it has none."""
-        return self._now() - self.position.since if self.position.length else 0.0
+        """Seconds since the file got its first row; 0 where it has none."""
+        since = self.position.since
+        return max(0.0, self._now() - since) if since else 0.0
 
     def close(self) -> None:
         """Let go of the file."""
-        os.close(self._descriptor)
+        self._let_go()
         os.close(self._lock)
 
     def _recall(self, fresh: TargetPosition) -> TargetPosition:
@@ -174,7 +178,7 @@ class TargetFile:
         position = self.position
         if position.moving:
             self._finish_moving()
-        elif position.length and not self._size() and self._moved_to() is not None:
+        elif position.length and not self._size() and self._is_elsewhere():
             self._tell_moved()
             self._remember(self._next(), sync_name=True)
         if self.position.length and not self._path.exists():
@@ -183,35 +187,41 @@ class TargetFile:
 
     def _finish_moving(self) -> None:
         """Do what an adapter had begun that died; whoever takes full files may have been there."""
-        goal = self._path.with_name(self.position.moving)
-        if not goal.exists() and self._path.exists():
-            self._path.rename(goal)
+        path, goal = self._path, self._path.with_name(self.position.moving)
+        if path.exists() and path.stat().st_ino == self.position.inode:
+            self._refuse_over(goal)
+            path.rename(goal)
             sync_folder(goal.parent)
         self._remember(self._next(), sync_name=True)
+
+    def _refuse_over(self, goal: Path) -> None:
+        if goal.exists():
+            raise ConfigError(
+                f"{self._path} is full, but {goal} is there already. Move that one away"
+            )
 
     def _size(self) -> int:
         return self._path.stat().st_size if self._path.exists() else 0
 
-    def _moved_to(self) -> Path | None:
-        """Find the file under another name in its folder."""
+    def _is_elsewhere(self) -> bool:
+        """Say whether the file is there under another name of its folder."""
         for entry in os.scandir(self._path.parent):
             if entry.inode() == self.position.inode and entry.is_file(follow_symlinks=False):
                 descriptor = os.open(entry.path, os.O_RDONLY | os.O_CLOEXEC)
                 try:
-                    if self._fault(descriptor) is None:
-                        return Path(entry.path)
+                    return self._fault(descriptor) is None
                 finally:
                     os.close(descriptor)
-        return None
+        return False
 
     def _next(self) -> TargetPosition:
         old = self.position
         return TargetPosition(old.topic, old.topic_id, offset=old.offset, first=old.offset)
 
-    def _begin_next(self) -> None:
-        self._remember(self._next(), sync_name=True)
-        os.close(self._descriptor)
-        self._descriptor = self._open()
+    def _let_go(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -227,25 +237,34 @@ class TargetFile:
             raise
         return descriptor
 
-    def _look(self) -> None:
-        """See to it that what is called like the file is the file, with what was written."""
-        mine = os.fstat(self._descriptor)
-        try:
-            there = self._path.stat()
-        except FileNotFoundError:
-            there = None
+    def _look(self) -> int:
+        """See to it that what is called like the file is the file, with what was written.
+
+        Returns:
+            Its descriptor.
+        """
+        if self._descriptor is None:
+            self._descriptor = self._reach()
+            return self._descriptor
+        mine, there = os.fstat(self._descriptor), self._there()
         if there is not None and os.path.samestat(mine, there):
             self._check(self._descriptor)
-        elif mine.st_nlink and not (there and there.st_size) and not self._fault(self._descriptor):
+            return self._descriptor
+        if mine.st_nlink and not (there and there.st_size) and not self._fault(self._descriptor):
             self._check(self._descriptor)
             self._tell_moved()
-            self._begin_next()
+            self._remember(self._next(), sync_name=True)
         elif there is None and self.position.length:
             raise self._lacking(0)
-        else:
-            descriptor = self._open()
-            os.close(self._descriptor)
-            self._descriptor = descriptor
+        self._let_go()
+        self._descriptor = self._open()
+        return self._descriptor
+
+    def _there(self) -> os.stat_result | None:
+        try:
+            return self._path.stat()
+        except FileNotFoundError:
+            return None
 
     def _check(self, descriptor: int) -> None:
         """Refuse a file that is not as it was left; cut off what has no position."""
@@ -265,14 +284,9 @@ class TargetFile:
             return self._lacking(state.st_size)
         if not position.length and state.st_size and position.inode not in {0, state.st_ino}:
             return self._changed()
-        if position.mark and self._mark(position.length, descriptor) != position.mark:
+        if position.mark and _mark(descriptor, position.length) != position.mark:
             return self._changed()
         return None
-
-    def _mark(self, length: int, descriptor: int | None = None) -> str:
-        start = max(0, length - _MARK_BYTES)
-        source = self._descriptor if descriptor is None else descriptor
-        return hashlib.sha256(os.pread(source, length - start, start)).hexdigest()
 
     def _tell_moved(self) -> None:
         _LOG.warning("the file was moved away; a new one begins", file=str(self._path))
@@ -294,6 +308,12 @@ class TargetFile:
             f"Put the file back, or remove {self._sidecar.name} and the file to write it again "
             "from the beginning of the topic"
         )
+
+
+def _mark(descriptor: int, length: int) -> str:
+    """Return the digest of the last of so many bytes."""
+    start = max(0, length - _MARK_BYTES)
+    return hashlib.sha256(os.pread(descriptor, length - start, start)).hexdigest()
 
 
 def _write(descriptor: int, data: bytes) -> None:
