@@ -217,18 +217,85 @@ ConfigOption = Annotated[Path, typer.Option("--config", help="The adapter's conf
 def adapter_input(config: ConfigOption) -> None:
     """Publish rows to a source window's topic, each one once."""
     from espha.adapters.common import run_adapter
+    from espha.adapters.config import load
     from espha.adapters.types import InputConfig
 
-    run_adapter(_settings(), InputConfig, config)
+    run_adapter(_settings(), lambda: load(config, InputConfig))
 
 
 @adapter.command("output")
 def adapter_output(config: ConfigOption) -> None:
     """Bring out what a window publishes, each record once."""
     from espha.adapters.common import run_adapter
+    from espha.adapters.config import load
     from espha.adapters.types import OutputConfig
 
-    run_adapter(_settings(), OutputConfig, config)
+    run_adapter(_settings(), lambda: load(config, OutputConfig))
+
+
+AdapterNameOption = Annotated[
+    str, typer.Option("--name", help="Name of the adapter; by default of its group, or its file")
+]
+KafkaCfgOption = Annotated[
+    Path | None,
+    typer.Option("--kafka-cfg", metavar="FILE", help="Instead of the one that the command names"),
+]
+AdapterModelOption = Annotated[
+    Path | None, typer.Option("--model", metavar="FILE", help="The model's XML; else ESPHA_MODEL")
+]
+
+
+@adapter.command("explain")
+def adapter_explain(
+    command: Annotated[str, typer.Argument(help="'dfesp_fs_adapter -k pub -h dfESP://…'")],
+    name: AdapterNameOption = "",
+    kafka_cfg: KafkaCfgOption = None,
+) -> None:
+    """Print what a command line of SAS Event Stream Processing is as a configuration of ours.
+
+    The configuration goes to standard output, everything else to standard error. Ends with 2 when
+    a part is not understood or cannot be done, and names each of them.
+    """
+    from espha.adapters.command_lines import explain
+
+    raise typer.Exit(explain(command, name, kafka_cfg, typer.echo, _say))
+
+
+@adapter.command("run", context_settings={"ignore_unknown_options": True})
+def adapter_run(
+    program: Annotated[str, typer.Argument(help="dfesp_fs_adapter")],
+    words: Annotated[list[str] | None, typer.Argument(help="Its switches", metavar="…")] = None,
+    name: AdapterNameOption = "",
+    kafka_cfg: KafkaCfgOption = None,
+    model: AdapterModelOption = None,
+) -> None:
+    """Run a command line of SAS Event Stream Processing as it is written.
+
+    Where its kafka.cfg says hotfailover, adapters of the same failovergroup elect one that
+    publishes. The environment (ESPHA_BOOTSTRAP, …) wins over kafka.cfg.
+    """
+    _run_command_line(program, words or [], name, kafka_cfg, model)
+
+
+@adapter.command("file", context_settings={"ignore_unknown_options": True})
+def adapter_file(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            help="--type pub|sub --url dfESP://HOST:PORT/PROJECT/QUERY/WINDOW --fsname FILE, and "
+            "--PROPERTY VALUE for other properties of an fs connector; or the switches of "
+            "dfesp_fs_adapter",
+            metavar="…",
+        ),
+    ],
+    name: AdapterNameOption = "",
+    kafka_cfg: KafkaCfgOption = None,
+    model: AdapterModelOption = None,
+) -> None:
+    """Publish a file, or write one, with the properties of an fs connector as options."""
+    from espha.connectors.commands import FILE_ADAPTER
+
+    _run_command_line(FILE_ADAPTER, words, name, kafka_cfg, model)
 
 
 @sample.command("memory")
@@ -293,6 +360,42 @@ def verify(
         values=values,
     )
     raise typer.Exit(run_verify(options, as_json))
+
+
+def _run_command_line(
+    program: str, words: list[str], name: str, kafka_cfg: Path | None, model: Path | None
+) -> None:
+    """Run an adapter under a supervisor in this process; as its child, the adapter itself."""
+    import os
+    import sys
+
+    from espha.adapters.command_lines import prepare
+    from espha.adapters.common import run_adapter, topic_of
+    from espha.adapters.config import ConfigError
+    from espha.deployment import DeploymentError, read_deployed
+    from espha.ha.spawner import CommandSpawner
+    from espha.ha.supervisor import supervise as run
+    from espha.jsonlog import configure
+    from espha.protocol.control import STATUS_FD_VARIABLE
+    from espha.protocol.settings import SettingsError
+
+    configure()
+    try:
+        ready = prepare(program, words, name, kafka_cfg, model)
+        told = ready.settings
+        topic_of(
+            ready.config, read_deployed(told.model, told.prefix, told.deployment), ready.project
+        )
+    except (ConfigError, DeploymentError, SettingsError) as error:
+        _say(str(error))
+        raise typer.Exit(2) from None
+    if STATUS_FD_VARIABLE in os.environ:
+        run_adapter(told, lambda: ready.config, ready.project)
+        return
+    for note in ready.notes:
+        _say(f"note: {note}")
+    os.environ.update(told.environment())
+    run(told, CommandSpawner([sys.executable, "-m", "espha.cli", *sys.argv[1:]]), ready.election)
 
 
 def _say(text: str) -> None:

@@ -1,13 +1,12 @@
 """What all adapters do alike: get ready from environment and configuration, fail in a sentence."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import structlog
 
-from espha.adapters.config import AdapterConfig, ConfigError, Job, load
+from espha.adapters.config import AdapterConfig, ConfigError, Job
 from espha.deployment import DeployedModel, DeploymentError, read_deployed
 from espha.kafka.reader import LogError
 from espha.kafka.writer import WriterFailed
@@ -18,24 +17,45 @@ from espha.protocol.states import EndReason, EngineState
 _LOG = structlog.get_logger()
 
 
-def run_adapter(settings: Settings, kind: type[AdapterConfig], config_path: Path) -> None:
-    """Run an adapter in this process until it is ended; exits with 1 or 2 on failures."""
+def run_adapter(
+    settings: Settings, read_config: Callable[[], AdapterConfig], project: str = ""
+) -> None:
+    """Run an adapter in this process until it is ended; exits with 1 or 2 on failures.
+
+    Args:
+        settings: of this process.
+        read_config: returns its configuration; raises ConfigError.
+        project: the model that it is meant for; empty: any.
+    """
     control = Control((settings.http_host, settings.lifeline_port))
     control.report(EngineState.STARTING, False)
     with in_sentences(control):
-        config = load(config_path, kind)
+        config = read_config()
         deployed = read_deployed(settings.model, settings.prefix, settings.deployment)
-        config.type.runner()(_job(settings, config, deployed, control), config.settings)
+        topic = topic_of(config, deployed, project)
+        job = Job(
+            name=config.name,
+            bootstrap=settings.bootstrap,
+            prefix=deployed.plan.prefix,
+            window=deployed.project.windows[config.window],
+            topic=topic,
+            positions=deployed.plan.positions,
+            control=control,
+        )
+        config.type.runner()(job, config.settings)
 
 
-def _job(
-    settings: Settings, config: AdapterConfig, deployed: DeployedModel, control: Control
-) -> Job:
-    """Find the window and its topic.
+def topic_of(config: AdapterConfig, deployed: DeployedModel, project: str = "") -> str:
+    """Return the topic of an adapter's window.
 
     Raises:
-        ConfigError: the window has no such topic; the text lists those that do.
+        ConfigError: the window has no such topic; the text lists those that do. Or the adapter is
+            meant for another model.
     """
+    if project not in {"", deployed.project.name}:
+        raise ConfigError(
+            f"project {project!r} is not the model's, which is {deployed.project.name!r}"
+        )
     what, topics = (
         ("an input topic", deployed.plan.inputs)
         if config.type.direction == "pub"
@@ -46,15 +66,7 @@ def _job(
         raise ConfigError(
             f"window {config.window!r}: not a window with {what} (there are: {known})"
         )
-    return Job(
-        name=config.name,
-        bootstrap=settings.bootstrap,
-        prefix=deployed.plan.prefix,
-        window=deployed.project.windows[config.window],
-        topic=topics[config.window],
-        positions=deployed.plan.positions,
-        control=control,
-    )
+    return topics[config.window]
 
 
 @contextmanager

@@ -176,7 +176,7 @@ def test_the_command_of_a_file_adapter(command: str, expected: dict[str, str]) -
         ("dfesp_fs_adapter -f 'x", "a quote that is not closed"),
         ("dfesp_fs_adapter -Z x", "option '-Z' is not known"),
         ("dfesp_fs_adapter -f", "option -f has no value"),
-        ("dfesp_fs_adapter -C x", "'x' is not name=value"),
+        ("dfesp_fs_adapter -C x", "-C: its value does not begin with name="),
         ("rm -rf /", "there is no substitute for 'rm'"),
     ],
 )

@@ -1,0 +1,166 @@
+"""Command lines and connectors as configurations of adapters."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from espha.adapters.config import AdapterConfig
+from espha.adapters.translation import Translation, translate, translate_file
+from espha.connectors.commands import read_command
+from espha_operator.api.adapters import InputAdapter
+
+URL = "dfESP://engine.example:61001/p/cq/source"
+CFG = """\
+kafka { hostport = "broker:9092" }
+sas { hotfailover=%s failovergroup="pair1" zookeeperhostport="keeper:2181" dateformat="%%Y" }
+"""
+
+
+def read(path: Path) -> str:
+    if path.name == "pair.cfg":
+        return CFG % "true"
+    if path.name == "alone.cfg":
+        return CFG % "false"
+    raise FileNotFoundError(2, "No such file or directory")
+
+
+def of(command: str) -> Translation:
+    return translate(read_command(command), read)
+
+
+def values(found: Translation) -> dict[str, Any]:
+    """Return the configuration as a file has it."""
+    assert not found.problems
+    assert isinstance(found.config, AdapterConfig)
+    told: dict[str, Any] = json.loads(found.config.text())
+    return told
+
+
+def test_properties_after_c() -> None:
+    found = of(
+        f'$HERE/bin/dfesp_fs_adapter -C type=pub,url="{URL}",fsname=/tmp/in.csv,fstype=csv,'
+        "dateformat='%Y-%m-%d %H:%M:%S',header=2,growinginputfile=true,loglevel=trace,"
+        "transport=kafka,transportconfigfile=/etc/alone.cfg"
+    )
+    told = values(found)
+    assert told["window"] == "cq/source"
+    assert told["file"] == {
+        "path": "/tmp/in.csv",
+        "growing": True,
+        "headerLines": 2,
+        "dateFormat": "%Y-%m-%d %H:%M:%S",
+    }
+    assert (found.project, found.bootstrap, found.failover) == ("p", "broker:9092", False)
+    assert found.prefix == "engine.example_61001"
+    assert "loglevel has no effect: logs have one level" in found.notes
+
+
+def test_switches() -> None:
+    found = of(
+        f'[me@host ~]$ dfesp_fs_adapter -k pub -h "{URL}" -f /tmp/in.csv -t csv -l\n'
+        'kafka -i -O -x 7 -F "normal" -A -Q -b 256 -d "%d-%m %H:%M:%S" > log.txt 2>&1 &'
+    )
+    assert values(found)["file"] == {
+        "path": "/tmp/in.csv",
+        "growing": True,
+        "headerLines": 7,
+        "opcode": False,
+        "flags": False,
+        "autogenField": False,
+        "dateFormat": "%d-%m %H:%M:%S",
+    }
+
+
+def test_a_subscriber() -> None:
+    found = of(
+        f"dfesp_fs_adapter -k sub -h {URL}?snapshot=false -f out.csv -t csv -l kafka -j alone.cfg"
+    )
+    assert values(found)["file"] == {"path": "out.csv"}
+    header = f"dfesp_fs_adapter -C type=sub,url={URL},fsname=o.csv,header=full,snapshot=true"
+    found = of(header)
+    assert values(found)["file"] == {"path": "o.csv", "header": "full"}
+    assert any(note.startswith("snapshot has no effect") for note in found.notes)
+
+
+def test_the_date_format_of_kafka_cfg_is_used_where_the_command_has_none() -> None:
+    command = f"dfesp_fs_adapter -k pub -h {URL} -f in.csv -i -l kafka -j alone.cfg"
+    assert values(of(command))["file"]["dateFormat"] == "%Y"
+    assert values(of(f"{command} -d %H"))["file"]["dateFormat"] == "%H"
+
+
+def test_a_failover_group_has_one_name_wherever_its_file_lies() -> None:
+    def name(file: str, cfg: str) -> object:
+        command = f"dfesp_fs_adapter -k pub -h {URL} -f {file} -i -l kafka -j {cfg}"
+        return values(of(command))["name"]
+
+    assert name("/a/in.csv", "pair.cfg") == name("/b/in.csv", "pair.cfg")
+    assert name("/a/in.csv", "alone.cfg") != name("/b/in.csv", "alone.cfg")
+    assert name("/a/in.csv", "alone.cfg") == name("/a/in.csv", "alone.cfg")
+
+
+@pytest.mark.parametrize("file", ["input.csv", "kafka", "in-input-x.csv", "é.csv", "a" * 99])
+def test_the_resource_takes_the_names_that_are_made(file: str) -> None:
+    """Names of objects are made of them, and must not look like those of another deployment."""
+    told = values(of(f"dfesp_fs_adapter -k pub -h {URL} -f {file}"))
+    rule = InputAdapter.model_config["json_schema_extra"]
+    assert isinstance(rule, dict)
+    adapter = {**told, "file": {"path": "/data/x"}, "volume": {"claimName": "c"}}
+    assert InputAdapter.model_validate(adapter).name == told["name"]
+    assert "-" not in told["name"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "problem"),
+    [
+        ("-f x -Z", "option '-Z' is not known; what it means can be given as -C name=value"),
+        ("-f x -C colour=red", "property 'colour' is not known"),
+        ("-f x -m 10", "maxevents cannot be followed: a file is published whole, and once"),
+        ("-f x -t json", "fstype json is not read by the file adapter; use csv"),
+        ("-f x -t xyz", "property 'fstype' is 'xyz'; use one of csv, json, xml"),
+        ("-f x -x two", "property 'header' is 'two'; give a whole number"),
+        ("-t csv", "property 'fsname' is missing: the name of the file"),
+        ("-f host:5555", "fsname 'host:5555' is a socket; only files are read and written"),
+        ("-f @DIR@/x", "fsname: nothing says what @DIR@ is"),
+        ("-f x -l solace", "transport 'solace' is not supported; use kafka"),
+        ("-f x -l kafka -j /no.cfg", "transportconfigfile /no.cfg: No such file or directory"),
+        ("-f x -k both", "type must be pub or sub"),
+        ("-f x -h dfESP://h:1/p/q", "url is none: give one, dfESP://host:port/project/query/wind"),
+        ("-f x -h dfESP://h:1/p/q/w,dfESP://g:1/p/q/w", "url names several: give one, dfESP://ho"),
+        ("-f x -h dfESP://h:1/p/q/w?colour=red", "url: option 'colour' is not known"),
+        ("-f x -h dfESP://h:1/p/q/w?collapse=true", "url: collapse=true cannot be followed"),
+    ],
+)
+def test_what_is_not_understood_is_named(rest: str, problem: str) -> None:
+    found = of(f"dfesp_fs_adapter -k pub -h {URL} {rest}")
+    assert found.config is None
+    assert found.problems[0].startswith(problem)
+
+
+def test_everything_that_is_wrong_is_named_at_once() -> None:
+    found = of("dfesp_fs_adapter -Z -Y -C colour=red")
+    assert len(found.problems) == 4
+    assert found.problems[:2] == (
+        "option '-Z' is not known; what it means can be given as -C name=value",
+        "option '-Y' is not known; what it means can be given as -C name=value",
+    )
+
+
+def test_values_that_are_not_understood_are_not_repeated() -> None:
+    found = of(f"dfesp_fs_adapter -k pub -h {URL} -f x -Z hunter2 -C pwd=hunter2 -w=hunter2")
+    assert len(found.problems) == 3
+    assert "hunter2" not in str(found.problems + found.notes)
+
+
+def test_another_program_has_no_substitute() -> None:
+    (problem,) = of("dfesp_twitter_publisher -u x -m sample").problems
+    assert problem.startswith("there is no substitute for 'dfesp_twitter_publisher' (there are ada")
+
+
+def test_a_connector_of_a_model() -> None:
+    properties = {"type": "pub", "fsname": "in.csv", "fstype": "csv", "header": "true"}
+    one = translate_file("pub", "cq/source", properties, "first")
+    other = translate_file("pub", "cq/source", properties, "second")
+    assert values(one)["file"] == {"path": "in.csv", "headerLines": 1}
+    assert values(one)["name"] != values(other)["name"]
