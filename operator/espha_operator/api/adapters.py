@@ -42,6 +42,11 @@ _TAKEN = (
 )
 _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."
 
+_MODEL_VOLUME = (
+    "Adapters that are made from the model need a volume for their files; name a "
+    "PersistentVolumeClaim in adapters.volume.claimName."
+)
+
 
 class Volume(Part):
     """The volume with the adapter's files; it is mounted at /data."""
@@ -170,7 +175,13 @@ def _unique(which: str) -> tuple[str, str]:
 class Adapters(Part):
     """What brings events in and results out."""
 
-    model_config = ConfigDict(json_schema_extra=rules(_unique("inputs"), _unique("outputs")))
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            _unique("inputs"),
+            _unique("outputs"),
+            ("!has(self.fromModel) || !self.fromModel || has(self.volume)", _MODEL_VOLUME),
+        )
+    )
 
     inputs: list[InputAdapter] = Field(
         default_factory=list, max_length=16, description="Adapters that feed source windows."
@@ -179,7 +190,23 @@ class Adapters(Part):
         default_factory=list, max_length=16, description="Adapters that take results."
     )
 
+    from_model: bool = Field(
+        False,
+        description="Connectors of class fs in the model become adapters, too. Their files lie on "
+        "the volume: a relative path is one under /data, an absolute one is taken as if the volume "
+        "were the root. Connectors of other classes but kafka are named in the status.",
+    )
+    volume: Volume | None = Field(
+        None, description="Where the files of the model's connectors are; fromModel needs it."
+    )
+
     resources: Resources = resources_of("adapter", USUAL_ADAPTER)
+
+    @model_validator(mode="after")
+    def _has_the_volume_of_the_model(self) -> Self:
+        if self.from_model and self.volume is None:
+            raise ValueError(_MODEL_VOLUME)
+        return self
 
     @property
     def every(self) -> list[Adapter]:

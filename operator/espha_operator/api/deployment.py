@@ -91,6 +91,12 @@ class ModelFacts:
     """Input topic of each source window."""
     output_topics: tuple[str, ...] = ()
     """Topics that engines write for others: outputs and dead letters."""
+    adapters: tuple[Adapter, ...] = ()
+    """Those that the model's own connectors become."""
+    unfit: tuple[str, ...] = ()
+    """A sentence for each connector that should become one, and cannot."""
+    not_run: tuple[str, ...] = ()
+    """A sentence for each connector of a class for which there is no adapter."""
 
     @property
     def label(self) -> str:

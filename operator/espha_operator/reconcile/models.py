@@ -14,6 +14,7 @@ from espha_operator.api import Spec
 from espha_operator.api.adapters import Adapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
+from espha_operator.reconcile import connectors
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Verdict
 from espha_operator.status.reasons import Reason
@@ -108,6 +109,8 @@ def check(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict
         wrong = [one for one in misfits if one]
         if wrong:
             return Verdict(Reason.UNKNOWN_WINDOW, shortened(wrong))
+        if model.unfit:
+            return Verdict(Reason.UNFIT_CONNECTOR, f"{source}: {shortened(model.unfit)}")
     return model
 
 
@@ -128,10 +131,11 @@ def read(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict:
         )
     except ModelError as error:
         return Verdict(Reason.INVALID_MODEL, f"{source}: {shortened(map(str, error.problems))}")
-    return _facts(xml, project, topics)
+    return _facts(xml, project, topics, deployment)
 
 
-def _facts(xml: str, project: Project, topics: TopicPlan) -> ModelFacts:
+def _facts(xml: str, project: Project, topics: TopicPlan, deployment: Deployment) -> ModelFacts:
+    found = connectors.adapters(project, topics, deployment.spec.adapters)
     return ModelFacts(
         xml=xml,
         project=project.name,
@@ -142,6 +146,9 @@ def _facts(xml: str, project: Project, topics: TopicPlan) -> ModelFacts:
         outputs=tuple(topics.outputs),
         input_topics=topics.inputs,
         output_topics=(*topics.outputs.values(), topics.dead_letters),
+        adapters=found.adapters,
+        unfit=found.unfit,
+        not_run=found.not_run,
     )
 
 

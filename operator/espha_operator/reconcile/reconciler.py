@@ -11,7 +11,7 @@ from espha_operator.api import KIND, Status
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
 from espha_operator.api.names import PAUSED
-from espha_operator.reconcile import models, plan, switchover, upgrades
+from espha_operator.reconcile import connectors, models, plan, switchover, upgrades
 from espha_operator.reconcile.applier import REFUSED, Applier
 from espha_operator.reconcile.claims import Claims
 from espha_operator.reconcile.cluster import Cluster, reason
@@ -175,13 +175,16 @@ class Reconciler:
         model = self._read_model(deployment)
         if isinstance(model, ModelFacts):
             model = self._unless_claimed(deployment, created, model)
+        last_good = self._planned_last(deployment, model, before)
+        planned = model if isinstance(model, ModelFacts) else last_good
+        deployment = connectors.with_adapters(deployment, planned)
         facts = Facts(
             deployment,
             model,
             seen.sets,
             seen.serving,
             seen.engines,
-            last_good=self._planned_last(deployment, model, before),
+            last_good=last_good,
             images={pod.name: pod.image for pod in seen.pods},
             paused=paused,
             progressing=was is not None and was.status == "True",

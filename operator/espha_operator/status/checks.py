@@ -200,8 +200,9 @@ def _rooms_of_engines(facts: Facts) -> list[Room]:
 def adapters_ready(facts: Facts) -> Verdict:
     """Check that all pods of all adapters are ready."""
     wanted = {one.label: one.pods for one in facts.deployment.spec.adapters.every}
+    also = "".join(f" {sentence}" for sentence in (facts.planned.not_run if facts.planned else ()))
     if not wanted:
-        return Verdict(Reason.NO_ADAPTERS, "The deployment has no adapters.")
+        return Verdict(Reason.NO_ADAPTERS, f"The deployment has no adapters.{also}")
     if not any(facts.exists(name) for name in wanted):
         return _not_started(facts)
     missing = [
@@ -210,8 +211,8 @@ def adapters_ready(facts: Facts) -> Verdict:
         if facts.set(name).ready < count
     ]
     if missing:
-        return Verdict(Reason.ADAPTERS_MISSING, f"Not ready: {', '.join(missing)}.")
-    return Verdict(Reason.RUNNING, f"All {len(wanted)} adapters run.")
+        return Verdict(Reason.ADAPTERS_MISSING, f"Not ready: {', '.join(missing)}.{also}")
+    return Verdict(Reason.RUNNING, f"All {len(wanted)} adapters run.{also}")
 
 
 CHAIN: tuple[tuple[str, Check], ...] = (

@@ -35,6 +35,12 @@ class Reason(Explained):
         False,
         True,
     )
+    UNFIT_CONNECTOR = (
+        "UnfitConnector",
+        "A connector of the model is to become an adapter, and cannot.",
+        False,
+        True,
+    )
     NO_CONFIG_MAP = "NoConfigMap", "The ConfigMap with the model does not exist.", False, True
     NO_KEY = (
         "NoKey",

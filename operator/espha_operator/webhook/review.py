@@ -89,7 +89,7 @@ def deployment(request: Request, images: Images, find: FindConfigMap) -> Respons
     if isinstance(checked, Verdict):
         same = _about_model(spec) == _about_model(before)
         return _judged(request, checked.message, as_before=same)
-    return _allowed(request)
+    return _allowed(request, " ".join(checked.not_run))
 
 
 def config_map(request: Request) -> Response:

@@ -1,0 +1,205 @@
+"""`adapters.fromModel`: connectors of the model become adapters of the deployment."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from espha_operator.api import Spec
+from espha_operator.api.adapters import InputAdapter
+from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.images import Images
+from espha_operator.reconcile import models
+from espha_operator.reconcile.connectors import with_adapters
+from espha_operator.reconcile.models import check
+from espha_operator.status.checks import adapters_ready
+from espha_operator.status.facts import Facts, SetFacts, Verdict
+from espha_operator.status.reasons import Reason
+from unit.operator import samples
+from unit.operator.memory import MemoryCluster, Play, status
+
+FROM_MODEL = {"fromModel": True, "volume": {"claimName": "files"}}
+
+
+def connector(class_: str, name: str = "", **properties: str) -> str:
+    told = "".join(f'<property name="{key}">{one}</property>' for key, one in properties.items())
+    return f'<connector class="{class_}" name="{name}"><properties>{told}</properties></connector>'
+
+
+def project(inputs: str = "", outputs: str = "", topic: bool = True) -> str:
+    fields = '<schema><fields><field name="k" type="int64" key="true"/></fields></schema>'
+    kafka = connector("kafka", "k", type="sub") if topic else ""
+    return (
+        '<project name="p" pubsub="manual" threads="1"><contqueries><contquery name="q"><windows>'
+        f'<window-source name="s">{fields}<connectors>{inputs}</connectors></window-source>\n'
+        f'<window-copy name="c"><connectors>{kafka}{outputs}</connectors></window-copy>'
+        '</windows><edges><edge source="s" target="c"/></edges></contquery></contqueries></project>'
+    )
+
+
+def deployment(**adapters: Any) -> Deployment:
+    spec = {"model": {"inline": "x"}, "adapters": {**FROM_MODEL, **adapters}}
+    return Deployment("demo", "shop", "uid", 1, Spec.model_validate(spec), Images())
+
+
+def read(xml: str, **adapters: Any) -> ModelFacts | Verdict:
+    return check(xml, "model.xml", deployment(**adapters))
+
+
+def refused(xml: str, **adapters: Any) -> str:
+    """Return why a model is refused, with its reason."""
+    found = read(xml, **adapters)
+    assert isinstance(found, Verdict)
+    assert found.reason is Reason.UNFIT_CONNECTOR
+    return found.message
+
+
+def accepted(xml: str, **adapters: Any) -> ModelFacts:
+    found = read(xml, **adapters)
+    assert isinstance(found, ModelFacts)
+    return found
+
+
+def test_connectors_of_files_become_adapters() -> None:
+    into = connector("fs", "in", type="pub", fsname="in/a.csv", fstype="csv", header="1")
+    out = connector("fs", "out", type="sub", fsname="/mnt/out.csv", fstype="csv", header="full")
+    source, target = accepted(project(into, out)).adapters
+    assert json.loads(source.text()) == {
+        "name": source.name,
+        "window": "q/s",
+        "file": {"path": "/data/in/a.csv", "headerLines": 1},
+    }
+    assert json.loads(target.text()) == {
+        "name": target.name,
+        "window": "q/c",
+        "file": {"path": "/data/mnt/out.csv", "header": "full"},
+    }
+    assert (source.role, target.role) == ("input", "output")
+    assert {one.volume.claim_name for one in (source, target) if one.volume} == {"files"}
+
+
+@pytest.mark.parametrize(
+    ("file", "path"),
+    [
+        ("a.csv", "/data/a.csv"),
+        ("./in/a.csv", "/data/in/a.csv"),
+        ("/mnt/share/a.csv", "/data/mnt/share/a.csv"),
+        ("/data/a.csv", "/data/a.csv"),
+        ("@ESP_PROJECT_HOME@/test_files/a.csv", "/data/test_files/a.csv"),
+        ("@ESP_PROJECT_OUTPUT@/a.csv", "/data/output/a.csv"),
+    ],
+)
+def test_files_lie_on_the_volume(file: str, path: str) -> None:
+    (made,) = accepted(project(connector("fs", "a", type="pub", fsname=file))).adapters
+    assert json.loads(made.text())["file"]["path"] == path
+
+
+def test_a_command_line_in_the_model_becomes_one_too() -> None:
+    command = "dfesp_fs_adapter -k pub -h dfESP://a:1/p/q/s -f /data/in.csv -t csv -i -x 2"
+    (made,) = accepted(project(connector("adapter", "a", type="pub", command=command))).adapters
+    told = json.loads(made.text())["file"]
+    assert told == {"path": "/data/in.csv", "growing": True, "headerLines": 2}
+
+
+def test_without_the_wish_nothing_is_made() -> None:
+    into = connector("fs", "in", type="pub", fsname="..", fstype="csv")
+    found = accepted(project(into), fromModel=False)
+    assert (found.adapters, found.unfit, found.not_run) == ((), (), ())
+
+
+def test_a_name_stays_when_other_connectors_come_and_go() -> None:
+    """Its position is found by it: another name would publish the file once more."""
+    one = connector("fs", "one", type="pub", fsname="a.csv")
+    two = connector("fs", "two", type="pub", fsname="a.csv")
+    (alone,) = accepted(project(one)).adapters
+    names = [made.name for made in accepted(project(two + one)).adapters]
+    assert names[1] == alone.name
+    assert names[0] != alone.name
+    (moved,) = accepted(project(one.replace("a.csv", "b.csv"))).adapters
+    assert moved.name == alone.name
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "sentence"),
+    [
+        (connector("fs", "x", type="pub", fsname="../a"), "", 'line 1: connector "x" of window q/s'
+         ": the file /data/../a cannot lie on the volume"),
+        (connector("fs", "x", type="pub", fsname="a b"), "", "cannot lie on the volume"),
+        (connector("fs", "x", type="pub", fsname="@DIR@/a"), "", "nothing says what @DIR@ is"),
+        (connector("fs", "x", type="pub", fsname="a", fstype="xml"), "", "fstype xml is not read"),
+        (connector("fs", "x", type="pub", fsname="h:55"), "", "'h:55' is a socket"),
+        (connector("fs", "", type="pub", fsname="a", maxevents="5"), "", "line 1: connector of "
+         "window q/s: maxevents cannot be followed"),
+        ("", connector("fs", "x", type="sub", fsname="a", collapse="true"), "line 2: connector "
+         '"x" of window q/c: collapse cannot be followed'),
+        ("", connector("fs", "x", type="sub", fsname="a") + connector("fs", "y", type="sub",
+         fsname="./a"), "2 adapters would write /data/a of volume files"),
+    ],
+)  # fmt: skip
+def test_what_cannot_become_an_adapter_is_refused_with_its_place(
+    inputs: str, outputs: str, sentence: str
+) -> None:
+    assert sentence in refused(project(inputs, outputs))
+
+
+def test_a_window_without_a_topic_is_refused() -> None:
+    text = refused(project("", connector("fs", "x", type="sub", fsname="a"), topic=False))
+    assert "the window has no kafka connector of type sub" in text
+
+
+def test_a_file_of_the_resource_counts() -> None:
+    mine = {"name": "mine", "window": "q/c", "file": {"path": "/data/a"},
+            "volume": {"claimName": "files"}}  # fmt: skip
+    xml = project("", connector("fs", "x", type="sub", fsname="a"))
+    assert "2 adapters would write /data/a of volume files" in refused(xml, outputs=[mine])
+    other = {**mine, "volume": {"claimName": "others"}}
+    assert len(accepted(xml, outputs=[other]).adapters) == 1
+
+
+def test_connectors_of_other_classes_are_named_in_the_status() -> None:
+    inputs = connector("fs", "in", type="pub", fsname="a") + connector("mqtt", "m", type="pub")
+    command = connector("adapter", "t", type="pub", command="dfesp_twitter_publisher -u x")
+    model = accepted(project(inputs + command))
+    assert model.not_run == (
+        'Model, line 1: connector "m" of window q/s is not run: there is no adapter for '
+        "class 'mqtt'.",
+        'Model, line 1: connector "t" of window q/s is not run: there is no substitute for '
+        "'dfesp_twitter_publisher'.",
+    )
+    wanted = with_adapters(deployment(), model)
+    (made,) = wanted.spec.adapters.every
+    facts = Facts(wanted, model, {f"demo-{made.label}": SetFacts(2, 2, 2)})
+    verdict = adapters_ready(facts)
+    assert verdict.message.startswith('All 1 adapters run. Model, line 1: connector "m"')
+
+
+def test_they_need_a_volume() -> None:
+    with pytest.raises(ValidationError, match="name a PersistentVolumeClaim in adapters"):
+        Spec.model_validate({"model": {"inline": "x"}, "adapters": {"fromModel": True}})
+
+
+def test_they_start_stay_and_go_with_the_model(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that turns bad stops none of them; one without the connector does."""
+    file = {"file": {"path": "/data/a"}, "volume": {"claimName": "files"}}
+    made = InputAdapter.model_validate({"name": "a1", "window": "cq/memory", **file})
+    told: dict[str, ModelFacts | Verdict] = {"now": replace(samples.MODEL, adapters=(made,))}
+    monkeypatch.setattr(models, "check", lambda *_: told["now"])
+    resource = cluster.objects["EspHaDeployment", "demo"]
+    resource["spec"]["adapters"] |= FROM_MODEL
+    steps.until_quiet()
+    name = ("StatefulSet", f"demo-{made.label}")
+    assert name in cluster.objects
+    told["now"] = samples.BROKEN
+    resource["spec"]["model"] = {"inline": "<bad/>"}
+    steps.until_quiet()
+    assert name in cluster.objects
+    assert status(cluster)["phase"] == "Invalid"
+    told["now"] = samples.MODEL
+    resource["spec"]["model"] = {"inline": "<project/>"}
+    steps.until_quiet()
+    assert name not in cluster.objects
+    assert ("StatefulSet", "demo-input-memory") in cluster.objects
