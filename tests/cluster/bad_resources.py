@@ -147,6 +147,7 @@ BAD: dict[str, dict[str, Object]] = {
         "files without a volume": {
             "adapters": {"outputs": [{k: v for k, v in OUTPUT.items() if k != "volume"}]}
         },
+        "the model's connectors without a volume": {"adapters": {"fromModel": True}},
         "a claim that cannot be": _input(volume={"claimName": "a..b"}),
         "too many replicas": _input(replicas=6),
         "a file elsewhere": _file(path="/etc/passwd"),

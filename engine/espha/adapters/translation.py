@@ -51,6 +51,7 @@ _WITHOUT_EFFECT: Final = {
     "commitsecs": "transactions are made by time and size",
     "maxcolbinding": "columns have any width",
 }
+_ROTATION: Final = {"periodicity": "rotateSeconds", "maxfilesize": "rotateBytes"}
 _RATE: Final = "rows are published as fast as they come"
 _ENDLESS: Final = "the adapter does not end with the file; it waits for more until it is ended"
 _DATES: Final = (
@@ -187,7 +188,8 @@ def _file(direction: Direction, values: Mapping[str, str], found: _Findings) -> 
         found.refuse(f"fsname {name!r} is a socket; only files are read and written")
     if "$" in name:
         found.note(f"fsname {name!r}: variables are the shell's; write what they stand for")
-    known = (SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES) | _CONNECTION
+    own = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES | _ROTATION.keys()
+    known = own | _CONNECTION
     for one in values:
         if one in _WITHOUT_EFFECT:
             found.note(f"{one} has no effect: {_WITHOUT_EFFECT[one]}")
@@ -221,8 +223,8 @@ def _input_file(values: Mapping[str, str], found: _Findings) -> dict[str, Any]:
 
 def _output_file(values: Mapping[str, str], found: _Findings) -> dict[str, Any]:
     target = file_target(values)
-    if target.format != "csv":
-        found.refuse(f"fstype {target.format} is not written by the file adapter; use csv")
+    if target.format == "xml":
+        found.refuse("fstype xml is not written by the file adapter; use csv or json")
     if target.collapse:
         found.refuse("collapse cannot be followed: records are written as they are on the topic")
     if target.drop_retention_deletes:
@@ -233,8 +235,13 @@ def _output_file(values: Mapping[str, str], found: _Findings) -> dict[str, Any]:
         found.note(f"dateformat has no effect: {_DATES}")
     if values.get("doubleprecision"):
         found.note(f"doubleprecision has no effect: {_DATES.replace('dateformat', 'it')}")
-    header = {} if target.header == "none" else {"header": target.header}
-    return {"path": target.file, **header}
+    rotation = {ours: whole_property(values, name, 0) for name, ours in _ROTATION.items()}
+    return {
+        "path": target.file,
+        **({"format": "json"} if target.format == "json" else {}),
+        **({} if target.header == "none" else {"header": target.header}),
+        **{name: limit for name, limit in rotation.items() if limit},
+    }
 
 
 def _url(text: str, found: _Findings) -> tuple[str, str, str]:

@@ -1,6 +1,7 @@
 """`espha adapter explain` and what `espha adapter run` starts."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from espha.adapters.command_lines import explain, prepare
 from espha.adapters.config import ConfigError, load
 from espha.adapters.types import InputConfig
 from espha.protocol.settings import SettingsError
+from support.models import ROOT
 
 URL = "dfESP://engine.example:61001/p/cq/source"
 CFG = """\
@@ -46,6 +48,15 @@ def test_what_is_printed_is_a_configuration(cfg: Path, tmp_path: Path) -> None:
         "with: ESPHA_PREFIX=engine.example_61001, where topics have the names that the url means; "
         "elsewhere what the model or the deployment names them after",
     ]
+
+
+def test_the_documented_example_is_what_is_printed() -> None:
+    page = (ROOT / "docs" / "how-to" / "run-adapters.md").read_text()
+    found = re.search(r"\$ espha adapter explain '([^']*)'\n(.*?)\n```", page, re.DOTALL)
+    assert found
+    code, text, said = explained(found[1])
+    assert code == 0
+    assert found[2] == "\n".join([text, *said])
 
 
 def test_a_subscriber_stands_for_no_election(cfg: Path) -> None:

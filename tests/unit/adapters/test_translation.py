@@ -84,6 +84,16 @@ def test_a_subscriber() -> None:
     assert any(note.startswith("snapshot has no effect") for note in found.notes)
 
 
+def test_a_subscriber_whose_files_are_rotated() -> None:
+    found = of(f"dfesp_fs_adapter -k sub -h {URL} -f o.json -t json -c 120 -s 1000000")
+    assert values(found)["file"] == {
+        "path": "o.json",
+        "format": "json",
+        "rotateSeconds": 120,
+        "rotateBytes": 1_000_000,
+    }
+
+
 def test_the_date_format_of_kafka_cfg_is_used_where_the_command_has_none() -> None:
     command = f"dfesp_fs_adapter -k pub -h {URL} -f in.csv -i -l kafka -j alone.cfg"
     assert values(of(command))["file"]["dateFormat"] == "%Y"

@@ -65,10 +65,11 @@ def _wrong_call(words: list[str]) -> str:
     if tuple(path) in GROUPS:
         unknown = words[len(path) : len(path) + 1]
         return f"{' '.join(path)} {unknown[0]}" if unknown and unknown[0][0].islower() else ""
+    command = COMMANDS[tuple(path)]
+    if "words" in {one.name for one in command.params}:  # those of another program
+        return ""
     known = _ANYWHERE | {
-        spelled
-        for one in COMMANDS[tuple(path)].params
-        for spelled in (*one.opts, *one.secondary_opts)
+        spelled for one in command.params for spelled in (*one.opts, *one.secondary_opts)
     }
     own = words[: words.index("--")] if "--" in words else words
     options = [re.split("[=,]", one)[0] for one in own if one.startswith("-") and len(one) > 1]
@@ -88,6 +89,7 @@ def _known(words: list[str]) -> bool:
         ("kubectl exec demo-engine-0 -- espha switchover --too x", "espha switchover ['--too']"),
         ("espha supervise --no-election -- espha adapter output --config FILE", ""),
         ("espha supervise -- espha adapter outputs", "espha adapter outputs"),
+        ("espha adapter run dfesp_fs_adapter -k pub", ""),
         ("espha rum", "espha rum"),
         ("make demo", ""),
         ("make demos", "make ['demos']"),
