@@ -240,6 +240,15 @@ KafkaCfgOption = Annotated[
     Path | None,
     typer.Option("--kafka-cfg", metavar="FILE", help="Instead of the one that the command names"),
 ]
+DatabaseOption = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        metavar="URL|FILE",
+        help="For adapters of tables: postgresql://[USER@]HOST[:PORT]/DATABASE, or a file of "
+        "SQLite; by default that of the command",
+    ),
+]
 AdapterModelOption = Annotated[
     Path | None, typer.Option("--model", metavar="FILE", help="The model's XML; else ESPHA_MODEL")
 ]
@@ -250,6 +259,7 @@ def adapter_explain(
     command: Annotated[str, typer.Argument(help="'dfesp_fs_adapter -k pub -h dfESP://…'")],
     name: AdapterNameOption = "",
     kafka_cfg: KafkaCfgOption = None,
+    database: DatabaseOption = "",
 ) -> None:
     """Print what a command line of SAS Event Stream Processing is as a configuration of ours.
 
@@ -257,16 +267,19 @@ def adapter_explain(
     a part is not understood or cannot be done, and names each of them.
     """
     from espha.adapters.command_lines import explain
+    from espha.adapters.translation import Given
 
-    raise typer.Exit(explain(command, name, kafka_cfg, typer.echo, _say))
+    raise typer.Exit(explain(command, Given(name, kafka_cfg, database), typer.echo, _say))
 
 
 @adapter.command("run", context_settings={"ignore_unknown_options": True})
 def adapter_run(
+    *,
     program: Annotated[str, typer.Argument(help="dfesp_fs_adapter")],
     words: Annotated[list[str] | None, typer.Argument(help="Its switches", metavar="…")] = None,
     name: AdapterNameOption = "",
     kafka_cfg: KafkaCfgOption = None,
+    database: DatabaseOption = "",
     model: AdapterModelOption = None,
 ) -> None:
     """Run a command line of SAS Event Stream Processing as it is written.
@@ -274,7 +287,11 @@ def adapter_run(
     Where its kafka.cfg says hotfailover, adapters of the same failovergroup elect one that
     publishes. The environment (ESPHA_BOOTSTRAP, …) wins over kafka.cfg.
     """
-    _run_command_line(program, words or [], name, kafka_cfg, model)
+    from espha.adapters.translation import Given
+    from espha.local.command_lines import run_command_line
+
+    given = Given(name, kafka_cfg, database)
+    raise typer.Exit(run_command_line(program, words or [], given, model, _say))
 
 
 @adapter.command("file", context_settings={"ignore_unknown_options": True})
@@ -293,9 +310,11 @@ def adapter_file(
     model: AdapterModelOption = None,
 ) -> None:
     """Publish a file, or write one, with the properties of an fs connector as options."""
+    from espha.adapters.translation import Given
     from espha.connectors.commands import FILE_ADAPTER
+    from espha.local.command_lines import run_command_line
 
-    _run_command_line(FILE_ADAPTER, words, name, kafka_cfg, model)
+    raise typer.Exit(run_command_line(FILE_ADAPTER, words, Given(name, kafka_cfg), model, _say))
 
 
 @sample.command("memory")
@@ -360,42 +379,6 @@ def verify(
         values=values,
     )
     raise typer.Exit(run_verify(options, as_json))
-
-
-def _run_command_line(
-    program: str, words: list[str], name: str, kafka_cfg: Path | None, model: Path | None
-) -> None:
-    """Run an adapter under a supervisor in this process; as its child, the adapter itself."""
-    import os
-    import sys
-
-    from espha.adapters.command_lines import prepare
-    from espha.adapters.common import run_adapter, topic_of
-    from espha.adapters.config import ConfigError
-    from espha.deployment import DeploymentError, read_deployed
-    from espha.ha.spawner import CommandSpawner
-    from espha.ha.supervisor import supervise as run
-    from espha.jsonlog import configure
-    from espha.protocol.control import STATUS_FD_VARIABLE
-    from espha.protocol.settings import SettingsError
-
-    configure()
-    try:
-        ready = prepare(program, words, name, kafka_cfg, model)
-        told = ready.settings
-        topic_of(
-            ready.config, read_deployed(told.model, told.prefix, told.deployment), ready.project
-        )
-    except (ConfigError, DeploymentError, SettingsError) as error:
-        _say(str(error))
-        raise typer.Exit(2) from None
-    if STATUS_FD_VARIABLE in os.environ:
-        run_adapter(told, lambda: ready.config, ready.project)
-        return
-    for note in ready.notes:
-        _say(f"note: {note}")
-    os.environ.update(told.environment())
-    run(told, CommandSpawner([sys.executable, "-m", "espha.cli", *sys.argv[1:]]), ready.election)
 
 
 def _say(text: str) -> None:

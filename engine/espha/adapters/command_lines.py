@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from espha.adapters.config import AdapterConfig, ConfigError
-from espha.adapters.translation import Translation, translate
+from espha.adapters.translation import NOTHING, Given, Translation, translate
 from espha.connectors.commands import CommandLine, read_command, read_words
 from espha.protocol.settings import Settings, load_settings, variable
 
@@ -35,13 +35,12 @@ class Prepared(NamedTuple):
     notes: tuple[str, ...]
 
 
-def explain(text: str, name: str, kafka_cfg: Path | None, out: Say, say: Say) -> int:
+def explain(text: str, given: Given, out: Say, say: Say) -> int:
     """Print what a command line is as a configuration of ours; return the exit code.
 
     Args:
         text: the command line.
-        name: of the adapter; empty: made from the command line.
-        kafka_cfg: read instead of the file that the command line names.
+        given: what is said beside it.
         out: takes the configuration.
         say: takes a line on everything else.
     """
@@ -50,7 +49,7 @@ def explain(text: str, name: str, kafka_cfg: Path | None, out: Say, say: Say) ->
     except ValueError as error:
         say(str(error))
         return 2
-    found = translate(line, _read, name, kafka_cfg)
+    found = translate(line, _read, given)
     for problem in found.problems:
         say(f"error: {problem}")
     for note in found.notes:
@@ -66,8 +65,7 @@ def explain(text: str, name: str, kafka_cfg: Path | None, out: Say, say: Say) ->
 def prepare(
     program: str,
     words: Sequence[str],
-    name: str = "",
-    kafka_cfg: Path | None = None,
+    given: Given = NOTHING,
     model: Path | None = None,
     *,
     environment: Mapping[str, str] = os.environ,
@@ -77,8 +75,7 @@ def prepare(
     Args:
         program: name of the adapter, `dfesp_fs_adapter`.
         words: what stands behind it.
-        name: of the adapter; empty: made from the command line.
-        kafka_cfg: read instead of the file that the command line names.
+        given: what is said beside them.
         model: its XML; None: `ESPHA_MODEL`.
         environment: variables.
 
@@ -86,7 +83,7 @@ def prepare(
         ConfigError: a sentence for each thing that is not understood, or cannot be done.
         SettingsError: a variable is missing or wrong.
     """
-    found = translate(_line(program, words), _read, name, kafka_cfg)
+    found = translate(_line(program, words), _read, given)
     if found.config is None:
         raise ConfigError("\n".join(found.problems))
     told = {variable(key): value for key, value in _settings(found, found.config).items() if value}

@@ -6,10 +6,10 @@ has no effect here becomes a note; what cannot be done becomes a problem, and no
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from espha.adapters.config import AdapterConfig, Direction
 from espha.adapters.types import InputConfig, OutputConfig, adapters
 from espha.connectors.commands import CAS_ADAPTER, DATABASE_ADAPTER, FILE_ADAPTER, CommandLine
 from espha.connectors.connectors import open_tokens
+from espha.connectors.databases import postgres_url
 from espha.connectors.files import (
     SOURCE_PROPERTIES,
     TARGET_PROPERTIES,
@@ -37,6 +38,8 @@ _URL: Final = re.compile(
     r"/(?P<project>[^\s/,?]+)/(?P<query>[^\s/,?]+)/(?P<window>[^\s/,?]+)(\?(?P<options>\S*))?"
 )
 _CONNECTION: Final = frozenset({"type", "url", "transport", "transportconfigfile", "active"})
+_TABLE: Final = "table"
+_TABLE_PROPERTIES: Final = frozenset({"connectstring", "desttablename", "rmretdel"})
 _WITHOUT_EFFECT: Final = {
     "blocksize": "transactions are made by time and size",
     "transactional": "transactions are made by time and size",
@@ -50,6 +53,9 @@ _WITHOUT_EFFECT: Final = {
     "commitrows": "transactions are made by time and size",
     "commitsecs": "transactions are made by time and size",
     "maxcolbinding": "columns have any width",
+    "ignoresqlerrors": "a row that the database refuses stops the adapter, so none is lost",
+    "pwdencrypted": "the password is given in PGPASSWORD",
+    "cashostport": "rows go to a database, not to CAS",
 }
 _ROTATION: Final = {"periodicity": "rotateSeconds", "maxfilesize": "rotateBytes"}
 _RATE: Final = "rows are published as fast as they come"
@@ -104,32 +110,48 @@ class _Findings:
             self.problems.append(text)
 
 
+class Given(NamedTuple):
+    """What is said beside a command line.
+
+    Attributes:
+        name: of the adapter; empty: made of the failover group, or of the window and the file.
+        kafka_cfg: read instead of the file that the command line names.
+        database: written to instead of the one that the command line names.
+    """
+
+    name: str = ""
+    kafka_cfg: Path | None = None
+    database: str = ""
+
+
+NOTHING: Final = Given()
+
+
 def translate(
-    line: CommandLine, read: Callable[[Path], str], name: str = "", kafka_cfg: Path | None = None
+    line: CommandLine, read: Callable[[Path], str], given: Given = NOTHING
 ) -> Translation:
     """Translate a command line.
 
     Args:
         line: what it says.
         read: reads a text file; raises OSError.
-        name: of the adapter; empty: made of the failover group, or of the window and the file.
-        kafka_cfg: read instead of the file that the command line names.
+        given: what is said beside it.
     """
     if line.program not in _PROGRAMS:
         return Translation(problems=(_no_substitute(line.program),))
     found = _Findings(problems=list(line.problems))
     values = dict(line.properties)
-    cfg = _kafka(values, read, kafka_cfg, found)
+    cfg = _kafka(values, read, given.kafka_cfg, found)
     if cfg.date_format and not values.get("dateformat"):
         values["dateformat"] = cfg.date_format
     project, window, prefix = _url(values.get("url", ""), found)
     direction = _direction(values, found)
     config = None
     if direction is not None:
-        kind, settings = _settings(line.program, direction, values, found)
+        kind, settings = _settings(line.program, direction, values, given.database, found)
         group = cfg.group if cfg.failover and direction == "pub" else ""
-        file = values.get("fsname", "")
-        made = name or _name(group or Path(file).stem, window, group or file)
+        file = values.get("fsname") or values.get("desttablename", "")
+        made = given.name or _name(group or Path(file).stem, window, group or file)
         config = _config(direction, {"name": made, "window": window, kind: settings}, found)
     return Translation(
         config=config,
@@ -163,12 +185,42 @@ def translate_file(
 
 
 def _settings(
-    program: str, direction: Direction, values: Mapping[str, str], found: _Findings
+    program: str,
+    direction: Direction,
+    values: Mapping[str, str],
+    database: str,
+    found: _Findings,
 ) -> tuple[str, dict[str, Any]]:
     if program == FILE_ADAPTER:
         return "file", _file(direction, values, found)
-    found.refuse(_no_substitute(program))
-    return "file", {}
+    if _TABLE not in [one.name for one in adapters(direction)]:
+        found.refuse(_no_substitute(program))
+        return "file", {}
+    return _TABLE, _table(program, values, database, found)
+
+
+def _table(
+    program: str, values: Mapping[str, str], database: str, found: _Findings
+) -> dict[str, Any]:
+    """Return the settings of a table; what stands in a connectstring is never repeated."""
+    _check_names(values, _TABLE_PROPERTIES | _CONNECTION, found)
+    if values.get("rmretdel", "").strip().lower() == "true":
+        found.refuse("rmretdel cannot be followed: rows are written as they are on the topic")
+    place = database or postgres_url(values.get("connectstring", ""))
+    if not place:
+        found.refuse(
+            "nothing says which database it is: give --database, "
+            "postgresql://[USER@]HOST[:PORT]/DATABASE or a file of SQLite"
+        )
+    name = values.get("desttablename", "").strip()
+    if not name:
+        found.refuse("the name of the table is missing: property desttablename")
+    if "pwd" in values.get("connectstring", "").lower():
+        found.note("the password of connectstring is not taken over: give it in PGPASSWORD")
+    # CAS tables take each event as a row; databases have the rows of the window.
+    mode = {"mode": "append"} if program == CAS_ADAPTER else {}
+    where = "url" if place.startswith("postgresql:") else "path"
+    return {where: place, "table": name, **mode}
 
 
 def _no_substitute(program: str) -> str:
@@ -189,18 +241,21 @@ def _file(direction: Direction, values: Mapping[str, str], found: _Findings) -> 
     if "$" in name:
         found.note(f"fsname {name!r}: variables are the shell's; write what they stand for")
     own = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES | _ROTATION.keys()
-    known = own | _CONNECTION
-    for one in values:
-        if one in _WITHOUT_EFFECT:
-            found.note(f"{one} has no effect: {_WITHOUT_EFFECT[one]}")
-        elif one not in known:
-            found.refuse(f"property {one[:60]!r} is not known")
+    _check_names(values, own | _CONNECTION, found)
     read = _input_file if direction == "pub" else _output_file
     try:
         return read(values, found)
     except (ValueError, ValidationError) as error:
         found.refuse(_first(error))
         return {}
+
+
+def _check_names(values: Mapping[str, str], known: Set[str], found: _Findings) -> None:
+    for one in values:
+        if one in _WITHOUT_EFFECT:
+            found.note(f"{one} has no effect: {_WITHOUT_EFFECT[one]}")
+        elif one not in known:
+            found.refuse(f"property {one[:60]!r} is not known")
 
 
 def _input_file(values: Mapping[str, str], found: _Findings) -> dict[str, Any]:

@@ -6,17 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from lxml import etree
 from pydantic import ValidationError
 
 from espha.adapters.translation import translate_file
 from espha.connectors.commands import adapter_properties
+from espha.connectors.files import KAFKA_TARGET_PROPERTIES
 from espha.connectors.topics import TopicPlan
 from espha.model import Project
 from espha.model.project import Connector
+from espha.model.xml import parse
 from espha_operator.api.adapters import Adapter, Adapters, InputAdapter, OutputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 
 _DATA = "/data"
+_TOPIC = "espha_topic"
+"""Name of the connectors by which windows get output topics."""
 _FOLDERS = {"@ESP_PROJECT_HOME@": _DATA, "@ESP_PROJECT_OUTPUT@": f"{_DATA}/output"}
 """Folders of a project's package, which lies on the volume."""
 
@@ -71,6 +76,60 @@ def adapters(project: Project, topics: TopicPlan, spec: Adapters) -> Found:
             _add(place, properties, topics, spec.volume.claim_name, found)
     _refuse_doubles(spec, found)
     return Found(tuple(found.adapters), tuple(found.unfit), tuple(found.not_run))
+
+
+def with_topics(xml: str, source: str, project: Project, spec: Adapters) -> str:
+    """Return a model in which each window that is to be written to a file has an output topic.
+
+    Such a window gets a Kafka connector, as if its author had given it one: engines, adapters and
+    the digest of the model then agree without being told.
+
+    Args:
+        xml: the model.
+        source: where it comes from.
+        project: what stands in it.
+        spec: what the resource says of adapters.
+
+    Raises:
+        ModelError: it cannot be parsed.
+    """
+    if not spec.from_model:
+        return xml
+    lacking = {
+        tuple(path.split("/")): properties
+        for path, window in project.windows.items()
+        if window.kafka("sub") is None and (properties := _first_target(path, project)) is not None
+    }
+    if not lacking:
+        return xml
+    root = parse(xml, source)
+    for query in root.iter("contquery"):
+        for window in query.iterfind("windows/*"):
+            properties = lacking.get((query.get("name", ""), window.get("name", "")))
+            if properties is not None:
+                _give_topic(window, properties)
+    return etree.tostring(root, encoding="unicode")
+
+
+def _first_target(path: str, project: Project) -> dict[str, str] | None:
+    """Return the properties of the first connector that writes a window to a file."""
+    for place in _places(project):
+        if place.window == path and place.connector.type == "sub":
+            properties = _file_properties(place, _Collected())
+            if properties is not None:
+                return properties
+    return None
+
+
+def _give_topic(window: etree._Element, properties: dict[str, str]) -> None:
+    block = window.find("connectors")
+    if block is None:
+        return
+    connector = etree.SubElement(block, "connector", {"class": "kafka", "name": _TOPIC})
+    told = etree.SubElement(connector, "properties")
+    written = {name: properties[name] for name in KAFKA_TARGET_PROPERTIES if properties.get(name)}
+    for name, value in {"type": "sub", "kafkatype": "csv", **written}.items():
+        etree.SubElement(told, "property", {"name": name}).text = value
 
 
 def with_adapters(deployment: Deployment, model: ModelFacts | None) -> Deployment:

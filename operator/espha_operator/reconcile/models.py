@@ -123,7 +123,9 @@ def read(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict:
         deployment: whose topics it names.
     """
     try:
-        project = read_project(xml, source)
+        written = read_project(xml, source)
+        given, xml = xml, connectors.with_topics(xml, source, written, deployment.spec.adapters)
+        project = written if xml is given else read_project(xml, source)
         topics = topic_plan(
             project,
             prefix=deployment.spec.topics.prefix or "",
@@ -131,11 +133,12 @@ def read(xml: str, source: str, deployment: Deployment) -> ModelFacts | Verdict:
         )
     except ModelError as error:
         return Verdict(Reason.INVALID_MODEL, f"{source}: {shortened(map(str, error.problems))}")
-    return _facts(xml, project, topics, deployment)
+    # Lines are those of the text that its author knows.
+    found = connectors.adapters(written, topics, deployment.spec.adapters)
+    return _facts(xml, project, topics, found)
 
 
-def _facts(xml: str, project: Project, topics: TopicPlan, deployment: Deployment) -> ModelFacts:
-    found = connectors.adapters(project, topics, deployment.spec.adapters)
+def _facts(xml: str, project: Project, topics: TopicPlan, found: connectors.Found) -> ModelFacts:
     return ModelFacts(
         xml=xml,
         project=project.name,

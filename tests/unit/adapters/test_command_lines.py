@@ -8,6 +8,7 @@ import pytest
 
 from espha.adapters.command_lines import explain, prepare
 from espha.adapters.config import ConfigError, load
+from espha.adapters.translation import Given
 from espha.adapters.types import InputConfig
 from espha.protocol.settings import SettingsError
 from support.models import ROOT
@@ -30,7 +31,7 @@ def explained(command: str, cfg: Path | None = None) -> tuple[int, str, list[str
     """Return the exit code, the configuration and the lines on everything else."""
     out: list[str] = []
     said: list[str] = []
-    code = explain(command, "", cfg, out.append, said.append)
+    code = explain(command, Given(kafka_cfg=cfg), out.append, said.append)
     return code, "\n".join(out), said
 
 
@@ -103,7 +104,9 @@ def test_the_environment_wins(cfg: Path) -> None:
 
 def test_options_are_properties() -> None:
     words = ["--type", "sub", "--url", URL, "--fsname=out.csv", "--header", "full"]
-    ready = prepare("dfesp_fs_adapter", words, "mine", environment={"ESPHA_BOOTSTRAP": "b:1"})
+    ready = prepare(
+        "dfesp_fs_adapter", words, Given("mine"), environment={"ESPHA_BOOTSTRAP": "b:1"}
+    )
     assert not ready.election
     assert json.loads(ready.config.text()) == {
         "name": "mine",
@@ -118,14 +121,14 @@ def test_without_kafka_or_zookeeper_the_variable_is_named(cfg: Path) -> None:
         prepare("dfesp_fs_adapter", words, environment={})
     cfg.write_text("kafka { hostport=b:1 } sas { hotfailover=true failovergroup=g }")
     with pytest.raises(ConfigError, match="hotfailover needs ZooKeeper: give zookeeperhostport"):
-        prepare("dfesp_fs_adapter", words, kafka_cfg=cfg, environment={})
+        prepare("dfesp_fs_adapter", words, Given(kafka_cfg=cfg), environment={})
 
 
 def test_a_pair_without_a_group_is_refused(cfg: Path) -> None:
     cfg.write_text("kafka { hostport=b:1 } sas { hotfailover=true zookeeperhostport=k:1 }")
     words = ["-k", "pub", "-h", URL, "-f", "in.csv"]
     with pytest.raises(ConfigError, match="hotfailover needs a failovergroup"):
-        prepare("dfesp_fs_adapter", words, kafka_cfg=cfg, environment={})
+        prepare("dfesp_fs_adapter", words, Given(kafka_cfg=cfg), environment={})
 
 
 def test_all_that_is_wrong_with_a_command_line_is_said() -> None:

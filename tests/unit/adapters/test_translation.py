@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from espha.adapters.config import AdapterConfig
-from espha.adapters.translation import Translation, translate, translate_file
+from espha.adapters.translation import Given, Translation, translate, translate_file
+from espha.adapters.types import adapters
 from espha.connectors.commands import read_command
 from espha_operator.api.adapters import InputAdapter
 
@@ -16,6 +17,9 @@ CFG = """\
 kafka { hostport = "broker:9092" }
 sas { hotfailover=%s failovergroup="pair1" zookeeperhostport="keeper:2181" dateformat="%%Y" }
 """
+tables = pytest.mark.skipif(
+    "table" not in [one.name for one in adapters("sub")], reason="there is no adapter of tables"
+)
 
 
 def read(path: Path) -> str:
@@ -26,8 +30,8 @@ def read(path: Path) -> str:
     raise FileNotFoundError(2, "No such file or directory")
 
 
-def of(command: str) -> Translation:
-    return translate(read_command(command), read)
+def of(command: str, database: str = "") -> Translation:
+    return translate(read_command(command), read, Given(database=database))
 
 
 def values(found: Translation) -> dict[str, Any]:
@@ -174,3 +178,45 @@ def test_a_connector_of_a_model() -> None:
     other = translate_file("pub", "cq/source", properties, "second")
     assert values(one)["file"] == {"path": "in.csv", "headerLines": 1}
     assert values(one)["name"] != values(other)["name"]
+
+
+CAS = (
+    f'dfesp_cas_adapter -k sub -h "{URL}?snapshot=false" -H "cas:5570" -t detail -l "info" -L kafka'
+)
+
+
+@tables
+def test_a_table_of_cas_becomes_one_of_a_database() -> None:
+    told = values(of(CAS, "postgresql://me@db:5432/shop"))
+    assert told["table"] == {
+        "url": "postgresql://me@db:5432/shop",
+        "table": "detail",
+        "mode": "append",
+    }
+    assert values(of(CAS, "shop.sqlite"))["table"]["path"] == "shop.sqlite"
+    (problem,) = of(CAS).problems
+    assert problem.startswith("nothing says which database it is: give --database")
+
+
+@tables
+def test_a_table_of_a_database() -> None:
+    connect = "DRIVER=PostgreSQL;Server=db;Port=5432;Database=shop;uid=me;pwd=hunter2"
+    found = of(f"dfesp_db_adapter -C type=sub,url={URL},desttablename=t,connectstring='{connect}'")
+    assert values(found)["table"] == {"url": "postgresql://me@db:5432/shop", "table": "t"}
+    assert "the password of connectstring is not taken over: give it in PGPASSWORD" in found.notes
+    assert "hunter2" not in str(found)
+
+
+@tables
+@pytest.mark.parametrize(
+    "connect", ["DSN=d;uid=u;pwd=hunter2", "DRIVER=Oracle;Server=a;Database=b"]
+)
+def test_a_database_that_nobody_can_find_is_asked_for(connect: str) -> None:
+    found = of(f"dfesp_db_adapter -k sub -h {URL} -C 'desttablename=t,connectstring={connect}'")
+    assert found.problems[0].startswith("nothing says which database it is: give --database")
+    assert "hunter2" not in str(found)
+
+
+def test_tables_are_not_read() -> None:
+    (problem,) = of(f"dfesp_db_adapter -k pub -h {URL} -C connectstring=DSN=x").problems
+    assert problem.startswith("there is no substitute for 'dfesp_db_adapter'")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from espha.reader import read_project
 from espha_operator.api import Spec
 from espha_operator.api.adapters import InputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts
@@ -144,9 +145,22 @@ def test_what_cannot_become_an_adapter_is_refused_with_its_place(
     assert sentence in refused(project(inputs, outputs))
 
 
-def test_a_window_without_a_topic_is_refused() -> None:
-    text = refused(project("", connector("fs", "x", type="sub", fsname="a"), topic=False))
-    assert "the window has no kafka connector of type sub" in text
+def test_a_window_that_is_written_gets_a_topic() -> None:
+    """With the connector's own way to write dates; and once, whatever is read again."""
+    out = connector("fs", "x", type="sub", fsname="a", dateformat="%Y", header="true")
+    xml = project("", out, topic=False)
+    model = accepted(xml)
+    (made,) = model.adapters
+    assert json.loads(made.text())["file"] == {"path": "/data/a", "header": "true"}
+    assert model.outputs == ("q/c",)
+    assert "shop_demo.p.q.c.O" in model.topics
+    kafka = read_project(model.xml).windows["q/c"].kafka("sub")
+    assert kafka is not None
+    assert kafka.properties["dateformat"] == "%Y"
+    assert accepted(model.xml).xml == model.xml
+    without = accepted(xml, fromModel=False)
+    assert (without.xml, without.outputs) == (xml, ())
+    assert without.digest != model.digest
 
 
 def test_a_file_of_the_resource_counts() -> None:
