@@ -58,7 +58,7 @@ _WITHOUT_EFFECT: Final = {
     "cashostport": "rows go to a database, not to CAS",
 }
 _ROTATION: Final = {"periodicity": "rotateSeconds", "maxfilesize": "rotateBytes"}
-_RATE: Final = "rows are published as fast as they come"
+_RATE: Final = "rows pass as fast as they come"
 _ENDLESS: Final = "the adapter does not end with the file; it waits for more until it is ended"
 _DATES: Final = (
     "dates are written as on the topic: say it in property dateformat of the window's Kafka "
@@ -240,7 +240,7 @@ def _file(direction: Direction, values: Mapping[str, str], found: _Findings) -> 
         found.refuse(f"fsname {name!r} is a socket; only files are read and written")
     if "$" in name:
         found.note(f"fsname {name!r}: variables are the shell's; write what they stand for")
-    own = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES | _ROTATION.keys()
+    own = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES | {*_ROTATION, "rate"}
     _check_names(values, own | _CONNECTION, found)
     read = _input_file if direction == "pub" else _output_file
     try:
@@ -284,6 +284,8 @@ def _output_file(values: Mapping[str, str], found: _Findings) -> dict[str, Any]:
         found.refuse("collapse cannot be followed: records are written as they are on the topic")
     if target.drop_retention_deletes:
         found.refuse("rmretdel cannot be followed: records are written as they are on the topic")
+    if values.get("rate"):
+        found.note(f"rate has no effect: {_RATE}")
     if target.snapshot:
         found.note(f"snapshot has no effect: {_SNAPSHOT}")
     if target.date_format:
