@@ -1,5 +1,6 @@
 """Adapters by the command lines that people have: explained, and run."""
 
+import errno
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,8 @@ from espha.protocol.settings import Settings, load_settings, variable
 
 _ROOT = "/ESP/adapters"
 """Under it, the adapters of a failover group stand for election."""
+_LARGEST = 1 << 20
+"""Characters of a kafka.cfg."""
 
 Say = Callable[[str], None]
 
@@ -102,7 +105,11 @@ def _line(program: str, words: Sequence[str]) -> CommandLine:
 
 
 def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+    with path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise OSError(errno.EFBIG, "larger than any kafka.cfg")
+    return text
 
 
 def _settings(found: Translation, config: AdapterConfig) -> dict[str, str]:

@@ -134,3 +134,11 @@ def test_a_pair_without_a_group_is_refused(cfg: Path) -> None:
 def test_all_that_is_wrong_with_a_command_line_is_said() -> None:
     with pytest.raises(ConfigError, match=r"(?s)'-Z' is not known.*url is missing"):
         prepare("dfesp_fs_adapter", ["-Z", "-k", "pub", "-f", "x"], environment={})
+
+
+def test_what_is_far_too_large_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "large").write_text("#" * ((1 << 20) + 1))
+    command = f"dfesp_fs_adapter -k pub -h {URL} -f x -l kafka -j {tmp_path}/large"
+    code, _, said = explained(command)
+    assert code == 2
+    assert said[0].endswith("/large: larger than any kafka.cfg")

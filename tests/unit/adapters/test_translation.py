@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from espha.adapters.config import AdapterConfig
 from espha.adapters.translation import Given, Translation, translate, translate_file
 from espha.adapters.types import adapters
-from espha.connectors.commands import read_command
+from espha.connectors.commands import read_command, read_words
 from espha_operator.api.adapters import InputAdapter
 
 URL = "dfESP://engine.example:61001/p/cq/source"
@@ -220,3 +222,28 @@ def test_a_database_that_nobody_can_find_is_asked_for(connect: str) -> None:
 def test_tables_are_not_read() -> None:
     (problem,) = of(f"dfesp_db_adapter -k pub -h {URL} -C connectstring=DSN=x").problems
     assert problem.startswith("there is no substitute for 'dfesp_db_adapter'")
+
+
+WORDS = st.one_of(
+    st.text(max_size=8),
+    st.sampled_from(
+        ["-k", "pub", "sub", "-h", URL, "-f", "x", "-C", "header=1,rate=2", "--type", "-x", "-i",
+         "-l", "kafka", "-j", "pair.cfg", "--fsname=y", "fsname=:1", "dateformat=%Q"]
+    ),
+)  # fmt: skip
+
+
+@given(st.lists(WORDS, max_size=12))
+def test_any_words_become_a_configuration_or_problems(words: list[str]) -> None:
+    found = translate(read_words("dfesp_fs_adapter", words), read)
+    assert (found.config is None) == bool(found.problems)
+
+
+@given(st.text())
+def test_any_command_is_read_or_refused(text: str) -> None:
+    try:
+        line = read_command(text)
+    except ValueError:
+        return
+    found = translate(line, read)
+    assert (found.config is None) == bool(found.problems)

@@ -1,6 +1,8 @@
 """`kafka.cfg` in its three forms."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from espha.connectors.kafka_cfg import KafkaCfg, read_kafka_cfg
 
@@ -141,3 +143,15 @@ def test_a_section_that_is_not_closed_is_told() -> None:
 def test_what_is_no_kafka_cfg_is_refused_with_its_line(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         read_kafka_cfg(text)
+
+
+PIECES = ["kafka", "sas", "{", "}", "=", '"', "hostport", "hotfailover", "a:1", "true", "\n", " "]
+TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+
+
+@given(TEXTS)
+def test_any_text_is_read_or_refused_with_its_line(text: str) -> None:
+    try:
+        read_kafka_cfg(text)
+    except ValueError as error:
+        assert str(error).startswith("line ")
