@@ -1,7 +1,7 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-clean cluster cluster-clean images venv lint wheel \
-        test test-unit test-component test-cluster test-day-two conformance fuzz bench chaos mutations docs
+        test test-unit test-component test-long test-cluster test-day-two conformance fuzz bench chaos mutations docs
 .NOTPARALLEL:
 
 PYTHON := .venv/bin/python
@@ -45,6 +45,9 @@ test-unit: venv ## the pure parts, in seconds
 
 test-component: jars ## engines and adapters as processes, with a real Kafka and ZooKeeper
 	@$(PYTEST) tests/component
+
+test-long: jars ## tests of engines that take minutes each, and are not part of `make test`
+	@$(PYTEST) tests/component -m long
 
 test-cluster: cluster demo-clean images ## the whole on the local cluster
 	@$(PYTEST) tests/cluster

@@ -39,11 +39,21 @@ def read_deployed(model: Path, prefix: str, deployment: str) -> DeployedModel:
     """
     try:
         xml = model.read_text(encoding="utf-8")
-        project = read_project(xml, model.name)
-        return DeployedModel(xml, project, topic_plan(project, prefix, deployment))
     except OSError as error:
         raise DeploymentError(f"{model}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DeploymentError(f"{model}: the file is not UTF-8") from None
+    return deployed(xml, model.name, prefix, deployment)
+
+
+def deployed(xml: str, source: str, prefix: str, deployment: str) -> DeployedModel:
+    """Return what stands in a deployment's model; `source` says where it is from.
+
+    Raises:
+        DeploymentError: the model is refused.
+    """
+    try:
+        project = read_project(xml, source)
+        return DeployedModel(xml, project, topic_plan(project, prefix, deployment))
     except ModelError as error:
         raise DeploymentError(str(error)) from None

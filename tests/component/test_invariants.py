@@ -39,6 +39,7 @@ from espha.pipeline.job import Batch, Output, Result
 from espha.pipeline.transactions import Transactions
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
+from espha.protocol.model_change import ModelRequest
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
@@ -86,6 +87,10 @@ class Running:
 
 class Seat:
     """One engine in a thread; stands for its supervisor, keeper and fence as well."""
+
+    model_request: ModelRequest | None = None
+    follow, snapshots = threading.Event(), False
+    shadow = False
 
     def __init__(self, kafka: Kafka, spark: SparkSession, plan: TopicPlan, name: str) -> None:
         self.name, self.role, self.state = name, Role.STANDBY, EngineState.STARTING

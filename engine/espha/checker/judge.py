@@ -1,8 +1,10 @@
 """From what was read to the report; pure."""
 
 import csv
+import math
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from espha.checker.batches import Batches, Written, check_batches
@@ -13,6 +15,7 @@ from espha.checker.gaps import Fault, after, longest
 from espha.checker.order import OrderLog, check_order
 from espha.checker.report import Report
 from espha.model import Window
+from espha.protocol.order import Range
 
 _NAMED = 100
 
@@ -21,6 +24,7 @@ _NAMED = 100
 class Evidence:
     """Everything that was read: topics in the order of their offsets, files, moments.
 
+    `model` is the digest of the model that is meant, where the order log may be of several.
     `offsets` are those of the committed records of every input topic; `partitions` is how many each
     topic has. `written` holds the topics that engines write, with headers; where it is empty, the
     order log's digests are not checked. `drained` says that all input had the time to be processed:
@@ -44,23 +48,60 @@ class Evidence:
     source_file: Path | None = None
     result_file: Path | None = None
     header_lines: int = 1
+    model: str = ""
 
 
 def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[SumWindow]) -> Report:
     """Compare what came with what must come."""
-    order = check_order(evidence.order)
+    order, whole = check_order(evidence.order), evidence
     topic = evidence.input_topic
     skipped = {offset for name, offset in order.skipped if name == topic}
-    wanted = expect_sums(topic, evidence.inputs, source, sums, skipped)
     report = judge_order(evidence)
+    led = _led(evidence.model, order, topic)
+    begin = order.begins.get(evidence.model, {}).get(topic, 0) if led else 0
+    fed = [row for row in evidence.inputs if row.offset >= begin]
+    wanted = expect_sums(topic, fed, source, sums, skipped)
+    if led:
+        wanted = Expectation(
+            [each for each in wanted.outputs if led.has(each.id)],
+            [each for each in wanted.dead if led.has(each)],
+        )
+        evidence = replace(
+            evidence,
+            outputs=[each for each in evidence.outputs if led.has(each.id)],
+            dead=[each for each in evidence.dead if led.has(each.id)],
+        )
     report.topic = compare(
         [each.id for each in wanted.outputs], [each.id for each in evidence.outputs]
     )
     report.dead_letters = compare(wanted.dead, [each.id for each in evidence.dead])
-    report.order += _balance(order, evidence)
+    report.order += _balance(order, whole)
     _values(report, wanted, evidence.outputs, target, {each.output for each in sums})
-    _files(report, evidence, source)
+    _files(report, whole, source)
     return report
+
+
+class _Led:
+    """What one of several models has processed of a topic, and made outputs of."""
+
+    def __init__(self, topic: str, ranges: Sequence[Range]) -> None:
+        self._topic = topic
+        self._ranges = sorted((start, end) for name, start, end in ranges if name == topic)
+
+    def has(self, identity: str) -> bool:
+        """Tell whether the record that a message id names is among it."""
+        topic, _, offset = identity.rpartition(":")[0].rpartition(":")
+        if topic != self._topic or not offset.isdigit():
+            return True
+        place = bisect_right(self._ranges, (int(offset), math.inf)) - 1
+        return place >= 0 and int(offset) < self._ranges[place][1]
+
+
+def _led(model: str, order: OrderLog, topic: str) -> _Led | None:
+    """Return what the model has processed; None where no other one has processed anything."""
+    if model not in order.led or len(order.led) == 1:
+        return None
+    return _Led(topic, order.led[model])
 
 
 def judge_order(evidence: Evidence) -> Report:

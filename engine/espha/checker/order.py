@@ -20,6 +20,8 @@ class OrderLog:
         skipped: topic and offset of records that engines have set aside.
         models: how often the model was changed.
         first: sequence number of the first record; what was before is not on the topic any more.
+        led: for each model, the ranges that it has processed for the outputs.
+        begins: for each model that began in the shadow, at which offset of each topic.
         problems: sentences, empty when all is well.
     """
 
@@ -30,6 +32,8 @@ class OrderLog:
     skipped: set[tuple[str, int]] = field(default_factory=set)
     models: int = 0
     first: int = 1
+    led: dict[str, list[Range]] = field(default_factory=dict)
+    begins: dict[str, dict[str, int]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
@@ -54,6 +58,7 @@ def check_order(values: Iterable[bytes | str], *, trimmed: bool = False) -> Orde
             log.problems += _range(taken, record["sequence"], topic, start, end)
             taken[topic] = end
             log.ranges.append(Range(topic, start, end))
+            log.led.setdefault(record["model"], []).append(Range(topic, start, end))
         for topic, offset, _ in record.get("skipped", ()):
             log.problems += _place(record, topic, offset)
             log.skipped.add((topic, offset))
@@ -61,6 +66,9 @@ def check_order(values: Iterable[bytes | str], *, trimmed: bool = False) -> Orde
         log.outputs += record["outputs"]
         log.epoch = max(log.epoch, record["epoch"])
         log.models += record["model"] != before.get("model", record["model"])
+        shadow = record.get("shadow") or {}
+        if shadow.get("since") == record["sequence"]:
+            log.begins[shadow["model"]] = dict(shadow.get("cursors", ()))
         before = record
     return log
 
@@ -86,6 +94,23 @@ def _steps(before: dict[str, Any], record: dict[str, Any]) -> list[str]:
         problems.append(f"sequence {number}: two engines in epoch {record['epoch']}")
     if record["clock"] < before["clock"]:
         problems.append(f"sequence {number}: the clock goes back")
+    return problems + _model(before, record)
+
+
+def _model(before: dict[str, Any], record: dict[str, Any]) -> list[str]:
+    """Check that the model changes where the record before says so, to one that has begun."""
+    number, model = record["sequence"], record["model"]
+    announced = before.get("switch") or before.get("model", model)
+    problems = []
+    if model != announced:
+        named = f"{model[:12]}, and sequence {before['sequence']} announces {announced[:12]}"
+        problems.append(f"sequence {number} is of model {named}")
+    switch, shadow = record.get("switch"), record.get("shadow") or {}
+    if switch and switch != shadow.get("model"):
+        problems.append(f"sequence {number} goes over to model {switch[:12]}, which no engine runs")
+    known = before.get("shadow") or {}
+    if shadow and shadow.get("since") != known.get("since") and shadow["since"] > number:
+        problems.append(f"sequence {number}: a shadow begins behind it, at {shadow['since']}")
     return problems
 
 

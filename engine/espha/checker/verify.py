@@ -1,7 +1,7 @@
 """`espha verify`: read, judge, report."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from espha.checker.expect import SumWindow
@@ -12,7 +12,7 @@ from espha.checker.watch import Ends, Followed, follow, read_all, read_written
 from espha.connectors.topics import TopicPlan
 from espha.deployment import DeploymentError, read_deployed
 from espha.kafka.reader import Offsets
-from espha.model import Window
+from espha.model import Window, model_digest
 
 
 class VerifyError(Exception):
@@ -60,9 +60,10 @@ def verify(options: VerifyOptions, progress: Callable[[int], None] = lambda rows
     if options.until_idle is not None:
         followed = _follow(options, plan, sources, targets, progress)
     evidence = _evidence(options, plan, sources, targets, followed)
-    if options.values:
-        _expect_whole(evidence, [*sources.values(), *targets.values()])
-    return judge(evidence, source, target, sums) if options.values else judge_order(evidence)
+    if not options.values:
+        return judge_order(evidence)
+    _expect_whole(evidence, [*sources.values(), *targets.values()])
+    return judge(replace(evidence, model=model_digest(project)), source, target, sums)
 
 
 def _follow(

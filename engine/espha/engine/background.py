@@ -17,6 +17,11 @@ class Background:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has come to its end."""
+        return not self._thread.is_alive()
+
     def wait(self) -> None:
         """Wait for its end; raises what it has raised."""
         self._thread.join()

@@ -32,6 +32,7 @@ from espha.engine.memory import Memory
 from espha.engine.position import Position, taken_over
 from espha.engine.publisher import Publisher
 from espha.engine.quarantine import BLIND, Quarantine
+from espha.engine.shadow import Ask, Shadowing, Spared, Switched
 from espha.engine.witness import Witness
 from espha.kafka.order_log import OrderLog
 from espha.kafka.writer import Fenced
@@ -39,6 +40,7 @@ from espha.kernel import SEMANTICS
 from espha.model import Project, model_digest
 from espha.pipeline.job import Batch
 from espha.protocol.child_side import Control
+from espha.protocol.model_change import ModelAction
 from espha.protocol.order import OrderRecord
 from espha.protocol.states import EngineState, Role, Step
 from espha.protocol.status import EngineProgress, TakeOverFacts
@@ -53,6 +55,7 @@ The fence, which takes longer, has begun by then: it does not wait for the main 
 """
 _PROMPT_S = 0.1
 """An heir that looks later than this may come too late, and asks whether it does."""
+_KEEPS = (EngineState.STANDBY, EngineState.ACTIVE, EngineState.SHADOW)
 _WARM_S = 60.0
 """So often a standby uses what a take-over uses: what is idle grows cold."""
 
@@ -86,12 +89,23 @@ class Engine:
         agreement: Agreement | None = None,
         commit_interval_s: float = 0.0,
         memory: Memory | None = None,
+        tail: OrderRecord | None = None,
+        wanted: str = "",
+        forced: int | None = None,
+        ask_for_shadow: Ask | None = None,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning.
 
         `forgives`: what it makes of the order records that there are counts, whatever they say.
+        `tail` is the last record of the log, as far as it is known. With `ask_for_shadow` it runs
+        its model beside that of the log; `wanted` is the digest of the model it was given, where
+        it runs another one. Behind the order record `forced` it may lead in place of the log's.
         """
         self._model = model_digest(project)
+        self._wanted, self._forced = wanted or self._model, forced
+        self._spared = Spared(self._wanted != self._model and not control.follow.is_set())
+        self._shadowing = Shadowing(self._model, ask_for_shadow) if ask_for_shadow else None
+        control.shadow = self._shadowing is not None
         self._label = f"{project.name}@{self._model[:4]}"
         self._plan = plan
         self._job = job
@@ -103,6 +117,8 @@ class Engine:
         self._scheduler = scheduler
         self._topic_ids = topic_ids
         self._at = Position.behind(start) if start else Position()
+        if tail and self._at.sequence in (0, tail.sequence):
+            self._at.model, self._at.shadow = tail.next_model, tail.shadow
         self._agreement = agreement or Agreement(Checkpoints())
         self._follower = Follower(
             job,
@@ -158,20 +174,20 @@ class Engine:
         self._follower.read_to(end)
         self._follower.forgives = False
         self._at.heir = ""  # that was long ago
-        self._report(EngineState.STANDBY)
+        self._show_lag()
         while True:
             while self._control.role is Role.STANDBY and self._fencing is None:
                 self._doing.begin(Step.WAITING)
                 self._polled = time.monotonic()
                 self._follower.poll(_LOOK_S)
-                self._witness.look()
                 self._show_lag()
+                self._witness.look()
                 self._inherit()
                 self._keep_warm()
                 self._snapshot()
             self._take_over()
             while self._control.role is Role.ACTIVE:
-                if self._leader.step(prove=self._in_doubt()):
+                if self._leader.step(prove=self._change_model() or self._in_doubt()):
                     self._report(EngineState.ACTIVE)
                 self._snapshot()
             self._step_down()
@@ -191,13 +207,15 @@ class Engine:
         if self._control.role is Role.ACTIVE and self._state is EngineState.STANDBY:
             self._begin_to_fence()
 
-    def _look_at_heir(self, heir: str) -> None:
+    def _look_at_heir(self, last: OrderRecord) -> None:
         """Lead when the order log, as far as it is known, ends with this engine's name.
 
         The fence goes on beside what is left to process.
         """
         prompt = time.monotonic() - self._polled < _PROMPT_S
-        if prompt and heir == self._name and self._state is EngineState.STANDBY:
+        ready = self._state in (EngineState.STANDBY, EngineState.SHADOW)
+        mine = last.heir == self._name and last.next_model == self._model
+        if prompt and mine and ready:
             self._control.lead()
             self._begin_to_fence()
 
@@ -216,8 +234,43 @@ class Engine:
     def _inherit(self) -> None:
         """Lead when the last order record there is, asked for anew, names this engine."""
         heir, self._at.heir = self._at.heir, ""
-        if heir == self._name and self._log.at(self._log.end()):
+        if heir == self._name and self._leads_next and self._log.at(self._log.end()):
             self._control.lead()
+
+    @property
+    def _leads_next(self) -> bool:
+        """Whether the next order record is of this engine's model, as far as is known."""
+        return self._at.model in ("", self._model) or self._at.sequence == self._forced
+
+    def _change_model(self) -> bool:
+        """Do what was asked for with the next model; say whether an order record is to tell it."""
+        request, self._control.model_request = self._control.model_request, None
+        if request is None:
+            return False
+        _LOG.warning("the next model", **request.model_dump())
+        if request.action is ModelAction.SHADOW:
+            self._leader.begin_shadow(request.model, request.since)
+        elif request.action is ModelAction.END:
+            self._leader.end_shadow()
+        elif request.blind or (self._at.shadow and self._at.shadow.model == request.model):
+            self._leader.hand_over(request.heir, switch=request.model)
+            raise self._switched(active=True)
+        return True
+
+    def _switched(self, active: bool = False) -> Switched:
+        """Keep the state, for a roll-back, and return how this process ends.
+
+        Nobody waits for it: whoever runs the other model leads.
+        """
+        self._report(EngineState.LEAVING)
+        if self._at.begun and not self._at.fresh:
+            self._scheduler.pin(
+                self._meta(active),
+                self._job.checkpoint,
+                lambda: self._doing.begin(Step.SNAPSHOT),
+            )
+        model = self._at.model
+        return Switched(f"the order log goes on with model {model[:12]}, not {self._model[:12]}")
 
     def _keep_warm(self) -> None:
         if time.monotonic() - self._warm > _WARM_S:
@@ -241,6 +294,10 @@ class Engine:
         fenced = time.monotonic()
         self._doing.begin(Step.READING_BACK)
         self._follower.read_to(self._log.end())
+        if not self._leads_next:
+            raise self._switched()
+        if self._at.model not in ("", self._model):  # nobody else can go on from here
+            self._at.begin(self._at.sequence)
         read_back = time.monotonic()
         self._log.close()
         before = replace(self._at)
@@ -273,15 +330,25 @@ class Engine:
         self._may_fence = True
 
     def _show_lag(self) -> None:
-        """Be in sync as long as the end of the order log is near."""
-        state = EngineState.STANDBY if self._follower.lag.in_sync else EngineState.REPLAYING
+        """Be in sync as long as the end of the order log is near, and of this engine's model."""
+        near = EngineState.STANDBY
+        in_step = self._follower.lag.in_sync
+        if self._leads_next:
+            self._control.shadow, self._shadowing = False, None
+            self._spared.look(self._control.snapshots, self._at)
+        elif self._shadowing is None:
+            raise self._switched()
+        else:
+            near = EngineState.SHADOW
+            in_step = self._shadowing.look(self._at) and in_step
+        state = near if in_step else EngineState.REPLAYING
         if state is not self._state:
             self._report(state)
 
     def _snapshot(self) -> None:
         """Keep the state now and then; one that fails costs a line in the log."""
         active = self._state is EngineState.ACTIVE
-        if self._scheduler.due() and not self._at.fresh:
+        if self._scheduler.due() and not self._at.fresh and self._state in _KEEPS:
             self._doing.begin(Step.SNAPSHOT)
             self._scheduler.keep(self._meta(active), self._job.checkpoint)
         if self._scheduler.news():
@@ -298,6 +365,7 @@ class Engine:
             inputs=self._inputs.cursors(),
             topics=self._topic_ids,
             counts=at.counts,
+            since=at.since,
         )
 
     def _report(self, state: EngineState) -> None:
@@ -311,6 +379,11 @@ class Engine:
             active=at.active,
             model=self._label,
             model_digest=self._model,
+            since=at.since,
+            wanted=self._wanted,
+            log_model=at.model or self._model,
+            shadow=at.shadow.model if at.shadow else "",
+            shadow_refusal=self._shadowing.refusal if self._shadowing else "",
             replayed=self._follower.replayed,
             lag_records=self._follower.lag.records,
             lag_ms=self._follower.lag.ms,

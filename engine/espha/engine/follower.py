@@ -16,7 +16,7 @@ from espha.kernel import SEMANTICS
 from espha.pipeline.job import Batch, Input, Result
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
-from espha.protocol.order import OrderRecord
+from espha.protocol.order import OrderRecord, Range
 from espha.protocol.sizes import REPLAY_BYTES
 from espha.protocol.states import Step
 
@@ -68,7 +68,7 @@ class Follower:
         model: str,
         runtime: str,
         moved: Callable[[], None],
-        named: Callable[[str], None],
+        named: Callable[[OrderRecord], None],
         doing: Doing,
         agreement: Agreement,
     ) -> None:
@@ -82,7 +82,7 @@ class Follower:
             model: the model's digest.
             runtime: versions, for people.
             moved: called when records have been processed.
-            named: called with the heir that the last record names, before it is processed.
+            named: called with the last record where it names an heir, before it is processed.
             doing: hears of each step.
             agreement: compares states.
         """
@@ -102,7 +102,7 @@ class Follower:
         """Process what is new, waiting up to `timeout` seconds for a record."""
         records = self._log.poll(timeout, _REPLAY_RECORDS)
         if records and records[-1].heir and not self._log.behind:
-            self._named(records[-1].heir)
+            self._named(records[-1])
         self._follow(records)
         self.lag.look(self._log.behind)
         self._compare()
@@ -129,12 +129,14 @@ class Follower:
         count = size = 0
         for record in records:
             self._check_sequence(record)
-            if record.model != self._model:
+            self._look_at_model(record)
+            if record.model != self._model and not self._at.begun:
                 self._replay(pending)
                 pending, count, size = [], 0, 0
                 self._pass_foreign(record)
                 continue
-            self._look_at_semantics(record)
+            if record.model == self._model:
+                self._look_at_semantics(record)
             with self._doing.within(Step.READING):
                 inputs = self._inputs_of(record)
             length = sum(len(entry.value) for entry in inputs)
@@ -142,16 +144,29 @@ class Follower:
                 self._replay(pending)
                 pending, count, size = [], 0, 0
             batch = self._at.batch(record.sequence, record.clock, inputs, record.skipped)
-            order = self._agreement.order() if record.checkpoint else None
+            marked = record.checkpoint and record.model == self._model
+            order = self._agreement.order() if marked else None
             pending.append((record, batch._replace(checkpoint=order)))
             self._at.passed(record)
             count, size = count + len(inputs), size + length
+            if self._begins(record):
+                self._replay(pending)
+                pending, count, size = [], 0, 0
+                self._begin(record)
         self._replay(pending)
 
     def _inputs_of(self, record: OrderRecord) -> list[Input]:
-        """Read what a record names; all of it, and nothing else."""
-        inputs = [entry for wanted in record.inputs for entry in self._inputs.read(wanted)]
-        if record.records is None:
+        """Read what a record names; all of it, and nothing else.
+
+        Of a record of another model, the topics that this one has.
+        """
+        named = [
+            wanted
+            for wanted in record.inputs
+            if record.model == self._model or self._inputs.has(wanted.topic)
+        ]
+        inputs = [entry for wanted in named for entry in self._inputs.read(wanted)]
+        if record.records is None or len(named) < len(record.inputs):
             return inputs
         digest = inputs_digest(inputs)
         if (len(inputs), digest) != (record.records, record.inputs_digest):
@@ -211,12 +226,43 @@ class Follower:
         if record.sequence < wanted:
             raise LogError(f"topic {topic}: order record {record.sequence} follows {wanted - 1}")
 
+    def _look_at_model(self, record: OrderRecord) -> None:
+        """Begin where an espha that knew no switch has changed the model: with empty state.
+
+        Raises:
+            LogError: this engine's model has begun earlier, at a record that was not read.
+        """
+        if record.model != self._model:
+            return
+        if self._at.model not in ("", self._model):
+            self._at.begin(record.since)
+        elif record.since and not self._at.begun:
+            raise LogError(
+                f"topic {self._log.topic}: the model of order record {record.sequence} began "
+                f"behind order record {record.since}, which is gone (retention), so the state "
+                "cannot be rebuilt"
+            )
+
     def _pass_foreign(self, record: OrderRecord) -> None:
-        """Go behind a record of another model: a changed model starts with empty state there."""
+        """Go behind a record of another model, while this one has not begun."""
         for passed in record.inputs:
             self._inputs.skip(passed)
         self._at.passed(record)
-        self._at.fresh = True
+        if self._begins(record):
+            self._begin(record)
+
+    def _begins(self, record: OrderRecord) -> bool:
+        """Tell whether this engine's model begins behind a record."""
+        shadow = record.shadow
+        here = shadow is not None and shadow.since == record.sequence
+        return here and shadow is not None and shadow.model == self._model
+
+    def _begin(self, record: OrderRecord) -> None:
+        """Begin behind a record that says so, with empty state, and where the input goes on."""
+        for topic, offset in record.shadow.cursors if record.shadow else ():
+            self._inputs.skip(Range(topic, offset, offset))
+        self._at.begin(record.sequence)
+        _LOG.info("the model begins here", sequence=record.sequence)
 
     def _replay(self, pending: list[tuple[OrderRecord, Batch]]) -> None:
         if not pending:
@@ -228,8 +274,10 @@ class Follower:
         for (record, batch), result in zip(pending, results, strict=True):
             if batch.checkpoint:
                 self._agreement.begun(result.checkpoint)
-            self._agreement.heard(record)
-            if result.digest() != record.digest:
+            mine = record.model == self._model
+            if mine:
+                self._agreement.heard(record)
+            if mine and result.digest() != record.digest:
                 meaning = ""
                 if _is_foreign(record):
                     meaning = f"; semantics {record.semantics} there, {SEMANTICS} here"

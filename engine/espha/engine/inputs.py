@@ -65,6 +65,14 @@ class Inputs:
         """Return for each topic the offset at which its next range begins."""
         return self._next
 
+    def has(self, topic: str) -> bool:
+        """Tell whether it is one of these topics."""
+        return topic in self._buffers
+
+    def used(self) -> tuple[tuple[str, int], ...]:
+        """Return topic and next offset of all topics that order records have named."""
+        return tuple((topic, self._next[topic]) for topic in self._next if topic in self._used)
+
     def take(
         self, limit: int, timeout: float, limit_bytes: int = BATCH_BYTES
     ) -> tuple[list[Range], list[Input]]:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from espha.engine.agreement import Agreement
 from espha.engine.clock import LogClock
@@ -15,7 +16,7 @@ from espha.engine.quarantine import Quarantine
 from espha.kernel import SEMANTICS
 from espha.pipeline.job import Input
 from espha.protocol.activity import Doing
-from espha.protocol.order import FORMAT, OrderRecord, Range
+from espha.protocol.order import FORMAT, PLAIN_FORMAT, OrderRecord, Range, Shadow
 from espha.protocol.states import Step
 
 _BATCH_LIMIT = 5_000
@@ -26,6 +27,15 @@ _PROOF_S = 5.0
 
 One that was deposed learns it by that; the order log never runs empty; connections stay warm.
 """
+
+
+class _Begin(NamedTuple):
+    model: str
+    since: int | None
+
+
+class _End(NamedTuple):
+    pass
 
 
 class Leader:
@@ -63,6 +73,7 @@ class Leader:
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
         self._interval_s = interval_s
         self._began = self._committed = 0.0
+        self._next_shadow: _Begin | _End | None = None
         self.called = threading.Event()
         """Set by whoever wants the next step not to wait for the interval's end."""
 
@@ -92,11 +103,34 @@ class Leader:
             return True
         return False
 
-    def hand_over(self, heir: str) -> None:
-        """Commit a last batch, whose order record names the engine that goes on."""
+    def begin_shadow(self, model: str, since: int | None) -> None:
+        """Say in the next order record that a model runs beside this one.
+
+        Args:
+            model: its digest.
+            since: order record behind which it began with empty state; None: that next one.
+        """
+        at = self._at
+        if at.shadow is None or (at.shadow.model, at.shadow.since) != (model, since):
+            self._next_shadow = _Begin(model, since)
+
+    def end_shadow(self) -> None:
+        """Say in the next order record that no model runs beside this one any more."""
+        self._next_shadow = _End()
+
+    def hand_over(self, heir: str, switch: str = "") -> None:
+        """Commit a last batch, whose order record names the engine that goes on.
+
+        Args:
+            heir: its name; empty: whoever is elected.
+            switch: digest of the model of all records behind it; empty: it stays the same. Where no
+                shadow of it runs, it begins there with empty state.
+        """
+        if switch and (self._at.shadow is None or self._at.shadow.model != switch):
+            self._next_shadow = _Begin(switch, None)
         careful = self._quarantine.care(self._at.sequence, self._inputs) is not None
         ranges, inputs = ([], []) if careful else self._inputs.take(_BATCH_LIMIT, 0)
-        self._commit(ranges, inputs, heir=heir)
+        self._commit(ranges, inputs, heir=heir, switch=switch)
 
     def step_down(self) -> None:
         """Get ready to take over once more."""
@@ -134,7 +168,13 @@ class Leader:
         return True
 
     def _commit(
-        self, ranges: list[Range], inputs: list[Input], *, careful: bool = False, heir: str = ""
+        self,
+        ranges: list[Range],
+        inputs: list[Input],
+        *,
+        careful: bool = False,
+        heir: str = "",
+        switch: str = "",
     ) -> None:
         """Run a batch and commit it: its outputs and its order record, or nothing."""
         self._began = time.monotonic()
@@ -151,7 +191,7 @@ class Leader:
             if order:
                 self._agreement.begun(result.checkpoint)
             record = OrderRecord(
-                format=FORMAT,
+                format=FORMAT if switch else PLAIN_FORMAT,
                 sequence=batch.sequence,
                 inputs=tuple(ranges),
                 clock=clock,
@@ -168,10 +208,29 @@ class Leader:
                 semantics=SEMANTICS,
                 heir=heir,
                 skipped=skipped,
+                since=at.since,
+                shadow=self._shadow(batch.sequence),
+                switch=switch,
             )
             self._doing.begin(Step.COMMITTING, batch.sequence, len(inputs), ranges)
             self.publisher.commit(result, record.encode())
         self._committed = time.monotonic()
+        self._next_shadow = None
         self._acknowledge(record)
         at.passed(record)
         at.count(batch, result)
+
+    def _shadow(self, sequence: int) -> Shadow | None:
+        """Return what the order record with this number says of the next model."""
+        asked = self._next_shadow
+        if isinstance(asked, _End):
+            return None
+        if asked is None:
+            # Where the input went on stands in the first record only.
+            return self._at.shadow and self._at.shadow.model_copy(update={"cursors": ()})
+        return Shadow(
+            model=asked.model,
+            since=sequence if asked.since is None else asked.since,
+            offset=max(0, self.publisher.committed) if asked.since is None else 0,
+            cursors=self._inputs.used() if asked.since is None else (),
+        )

@@ -12,12 +12,14 @@ from espha.deployment import DeploymentError, read_deployed
 from espha.engine.acknowledged import acknowledgements
 from espha.engine.agreement import Agreement
 from espha.engine.checkpoints import Checkpoints
+from espha.engine.choice import Choice, ask_for_shadow, choose
 from espha.engine.clock import LogClock
 from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
 from espha.engine.memory import Memory
 from espha.engine.quarantine import Quarantine
+from espha.engine.shadow import ShadowError, Switched
 from espha.kafka.broker_time import broker_time
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
@@ -34,12 +36,15 @@ from espha.recovery.healing import NoStateError, sides, statuses
 from espha.recovery.restore import Recovery, requirements
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import Snapshot
+from espha.recovery.texts import Texts
 
 _SPARK_S = 600
 """How long Spark may take to start, before this process is ended by SIGALRM."""
 _GREETING_S = 120
 """How long a query's first, empty call may take; it starts a worker, on a machine that may do much
 else."""
+_INSTRUCTED_S = 0.5
+"""The supervisor says at once what it has to say to a process that it starts."""
 _LOG = structlog.get_logger()
 
 
@@ -68,6 +73,10 @@ def run_engine(settings: Settings) -> NoReturn:
         _assemble(settings, control, recovery).run()
     except (DeploymentError, CodecError) as error:
         _give_up(control, EndReason.MODEL, str(error))
+    except Switched as error:
+        _give_up(control, EndReason.SWITCHED, "", said=str(error))
+    except ShadowError as error:
+        _give_up(control, EndReason.SHADOW, f"the next model, in the shadow: {error}")
     except Diverged as error:
         others = statuses(recovery.peers(), settings.name)
         text = f"{error}{sides(others, error.sequence, error.state)}"
@@ -117,7 +126,8 @@ def greet(job: Greeted, limit_s: float) -> None:
 
 
 def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engine:
-    xml, project, plan = read_deployed(settings.model, settings.prefix, settings.deployment)
+    choice = _choice(settings, control, recovery)
+    xml, project, plan = choice.deployed
     signal.alarm(_SPARK_S)
     session = open_session(settings.spark_master, settings.jars, heap_mib=settings.jvm_heap_mib)
     job = BatchJob(session, xml, project, plan, collect=False)
@@ -126,7 +136,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         jvm=lambda: _give_up(control, EndReason.UNKNOWN, "the JVM has ended"),
         worker=lambda: _give_up(control, EndReason.WORKER, "Spark's worker has ended"),
     )
-    wanted = requirements(settings.bootstrap, project, plan)
+    wanted = requirements(settings.bootstrap, project, plan, choice.since)
     begin = recovery.restore(job, wanted)
     meta = begin.header if begin else None
     transactions = Transactions(session, settings.bootstrap, plan.order_log)
@@ -136,7 +146,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         project=project,
         plan=plan,
         job=job,
-        log=OrderLog(settings.bootstrap, plan.order_log, meta.order_log if meta else 0),
+        log=OrderLog(settings.bootstrap, plan.order_log, meta.order_log if meta else choice.start),
         inputs=Inputs(
             settings.bootstrap, list(plan.inputs.values()), meta.inputs if meta else None
         ),
@@ -152,7 +162,26 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         quarantine=_quarantine(settings, control, wanted.topics[plan.order_log]),
         commit_interval_s=settings.commit_interval_ms / 1000,
         memory=Memory(lambda: job.worker),
+        tail=choice.tail,
+        wanted=choice.wanted,
+        forced=choice.forced,
+        ask_for_shadow=(
+            ask_for_shadow(settings, choice.digest, recovery.peers) if choice.shadow else None
+        ),
     )
+
+
+def _choice(settings: Settings, control: Control, recovery: Recovery) -> Choice:
+    given = read_deployed(settings.model, settings.prefix, settings.deployment)
+    choice = choose(
+        given,
+        settings,
+        Texts(settings.snapshots),
+        recovery.peers,
+        follows=lambda: control.follow.wait(_INSTRUCTED_S),
+    )
+    recovery.meant_for(choice.digest)
+    return choice
 
 
 def _agreement(begin: Snapshot | None) -> Agreement:
@@ -178,16 +207,16 @@ def _scheduler(
         runtime=RUNTIME,
         interval_s=settings.snapshot_interval_s,
         wanted=control.snapshot_wanted,
-        chosen=lambda: control.snapshots,
+        chosen=lambda: control.snapshots or control.shadow,
     )
     if begin:
         scheduler.loaded(begin)
     return scheduler
 
 
-def _give_up(control: Control, reason: EndReason, message: str) -> NoReturn:
+def _give_up(control: Control, reason: EndReason, message: str, *, said: str = "") -> NoReturn:
     control.let_go()
-    _LOG.error(message, state=reason.state, reason=reason)
+    _LOG.error(said or message, state=reason.state, reason=reason)
     control.report(reason.state, False, message=message, reason=reason)
     sys.stdout.flush()
     # An orderly end of Spark takes a second, in which the znode would live on.

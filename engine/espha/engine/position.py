@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from espha.pipeline.job import Batch, Input, Result
-from espha.protocol.order import OrderRecord, Skip
+from espha.protocol.order import OrderRecord, Shadow, Skip
 from espha.protocol.status import Counts, TakeOverFacts
 from espha.recovery.store import SnapshotMeta
 
@@ -25,6 +25,14 @@ class Position:
     """Whom the last order record names as the engine that goes on; empty: nobody, or seen to."""
     left_to: str = ""
     """The same, and it stays until the next order record."""
+    begins: bool = False
+    """The model of this engine begins here, with empty state: the order log says so."""
+    model: str = ""
+    """Digest of the model that the next order record is of; empty: not known."""
+    since: int = 0
+    """Order record behind which the model of this engine began with empty state."""
+    shadow: Shadow | None = None
+    """The next model, as the last order record has it."""
     due: int | None = None
     """Clock (ms) at which the model has something to do without input; None: never."""
     _passed: float = field(default_factory=time.monotonic)
@@ -35,6 +43,11 @@ class Position:
         return self.sequence == 0
 
     @property
+    def begun(self) -> bool:
+        """The model of this engine has begun: it processes what the next order record names."""
+        return not self.fresh or self.begins
+
+    @property
     def age_ms(self) -> float:
         """How long ago the last order record was processed here."""
         return (time.monotonic() - self._passed) * 1000
@@ -42,21 +55,35 @@ class Position:
     @classmethod
     def behind(cls, meta: SnapshotMeta) -> "Position":
         """Return the position of a state that was restored."""
-        return cls(meta.sequence, meta.epoch, meta.clock, fresh=False, counts=meta.counts)
+        return cls(
+            meta.sequence,
+            meta.epoch,
+            meta.clock,
+            fresh=False,
+            counts=meta.counts,
+            since=meta.since,
+        )
 
     def passed(self, record: OrderRecord) -> None:
         """Go behind an order record."""
         self.sequence, self.epoch, self.clock = record.sequence, record.epoch, record.clock
         self.active, self.heir = record.engine, record.heir
         self.left_to = record.heir
+        self.model = record.next_model
+        self.shadow = None if record.switch else record.shadow
         self._passed = time.monotonic()
+
+    def begin(self, since: int) -> None:
+        """Begin with empty state behind an order record."""
+        self.fresh = self.begins = True
+        self.since, self.counts, self.due = since, Counts(), None
 
     def batch(
         self, sequence: int, clock: int, inputs: list[Input], skipped: tuple[Skip, ...] = ()
     ) -> Batch:
         """Return the batch that comes next here."""
         expect = None if self.fresh else self.sequence
-        self.fresh = False
+        self.fresh = self.begins = False
         return Batch(expect, sequence, clock, inputs, skipped)
 
     def count(self, batch: Batch, result: Result) -> None:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from espha.ha.spawner import Spawner
 from espha.protocol.control import Instruction
 from espha.protocol.deaths import Deaths
+from espha.protocol.model_change import ModelRequest
 from espha.protocol.states import Role
 from espha.protocol.status import ChildStatus
 
@@ -46,6 +47,14 @@ class Child:
     def make_standby(self, heir: str = "") -> None:
         """Tell the child to hand over, to `heir`: to finish, and to report `standby` then."""
         self._tell(Instruction(role=Role.STANDBY, heir=heir))
+
+    def change_model(self, request: ModelRequest) -> None:
+        """Tell the child what is to become of the next model."""
+        self._tell(Instruction(model=request))
+
+    def follow(self) -> None:
+        """Tell the child, before it has chosen a model, to run that of the order log."""
+        self._tell(Instruction(follow=True))
 
     def ask_proof(self) -> None:
         """Tell the child to commit something, by which it learns whether it still leads."""

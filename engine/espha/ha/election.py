@@ -83,7 +83,7 @@ class Membership:
         )
         self._wake = threading.Event()
         self._closed = threading.Event()
-        self._joined = False
+        self._joined = self._withdrawn = False
         self._lifeline = ""
         self._deciding = threading.Lock()
         self._elected = False
@@ -150,6 +150,11 @@ class Membership:
         self._leaving.set()
         self._wake.set()
 
+    def withdraw(self) -> None:
+        """Stand for election no more; the session stays."""
+        self._withdrawn = True
+        self._wake.set()
+
     def queue(self) -> list[str]:
         """Return the names of those who stand for election, in order.
 
@@ -201,6 +206,9 @@ class Membership:
 
     def _evaluate(self) -> None:
         if not self._client.connected:
+            return
+        if self._withdrawn:
+            self._step_out()
             return
         if self._leaving.is_set():  # first of all: somebody waits for this place
             self._leave()
@@ -287,6 +295,14 @@ class Membership:
                 return child
         self.znode = None
         return None
+
+    def _step_out(self) -> None:
+        self._elected = self.last = False
+        if self.znode:
+            with contextlib.suppress(NoNodeError):
+                self._client.delete(self.znode)
+            _LOG.info("stands for election no more", znode=self.znode)
+            self.znode = None
 
     def _leave(self) -> None:
         """Go to the queue's end in one step, so that whoever gives way now comes behind this."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -25,6 +25,8 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from espha.protocol.http import LATEST_SNAPSHOT, STATUS
+from espha.protocol.model_change import PATH as MODEL
+from espha.protocol.model_change import ModelRequest
 from espha.protocol.snapshots import KEPT, SNAPSHOT, SNAPSHOTS
 from espha.protocol.states import SwitchoverReason
 from espha.protocol.status import ReplicaStatus, Shown, shown
@@ -44,6 +46,18 @@ _SNAPSHOTS_AT_ONCE = 4
 """More who ask for a snapshot at the same time are sent away."""
 _TIMEOUT_S = 30
 """After so long without a byte a connection is closed."""
+
+
+class Models(NamedTuple):
+    """What a replica says of models, and does with them.
+
+    Attributes:
+        text: returns the XML of the model with a digest; None: it is not here.
+        change: begins a change of the model.
+    """
+
+    text: Callable[[str], str | None]
+    change: Callable[[ModelRequest], SwitchoverAnswer]
 
 
 class _StatusCollector(Collector):
@@ -90,10 +104,11 @@ class _Server(ThreadingHTTPServer):
         ask_snapshot: Callable[[], bool],
         *,
         hand_over: HandOver | None,
+        models: "Models | None",
         token: str,
     ) -> None:
         self.source, self.store, self.ask_snapshot = source, store, ask_snapshot
-        self.hand_over, self.token = hand_over, token
+        self.hand_over, self.models, self.token = hand_over, models, token
         self.sending = threading.BoundedSemaphore(_SNAPSHOTS_AT_ONCE)
         self.registry = CollectorRegistry()
         self.registry.register(_StatusCollector(source))
@@ -112,11 +127,15 @@ class _Server(ThreadingHTTPServer):
             return 200, _JSON, KEPT.dump_json(kept_snapshots(self.store) if self.store else ())
         if path == "/metrics":
             return 200, "text/plain; version=0.0.4", generate_latest(self.registry)
+        if path.startswith(f"{MODEL}/") and self.models:
+            text = self.models.text(path.removeprefix(f"{MODEL}/"))
+            if text is not None:
+                return 200, "application/xml", text.encode()
         return 404, _TEXT, _PATHS
 
-    def open_snapshot(self, before: int | None) -> BinaryIO | None:
-        """Open the newest snapshot; None where there is none."""
-        for path in self.store.files(before) if self.store else []:
+    def open_snapshot(self, before: int | None, model: str) -> BinaryIO | None:
+        """Open the newest snapshot, of a model where one is named; None where there is none."""
+        for path in self.store.of(model).files(before) if self.store else []:
             with suppress(OSError):  # replaced by a newer one just now
                 return path.open("rb")
         return None
@@ -129,15 +148,18 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         if parts.path == LATEST_SNAPSHOT:
-            self._send_snapshot(parse_qs(parts.query).get("before", [""])[0])
+            wanted = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            self._send_snapshot(wanted.get("before", ""), wanted.get("model", ""))
         else:
             self._send(*self.server.answer(parts.path))
 
     def do_POST(self) -> None:
         if self.path == SWITCHOVER:
             self._say(self._switch_over())
+        elif self.path == MODEL:
+            self._say(self._change_model())
         elif self.path != SNAPSHOT:
-            self._send(404, _TEXT, b"try /snapshot or /switchover\n")
+            self._send(404, _TEXT, b"try /snapshot, /switchover or /model\n")
         elif not self._is_local() and not self._has_token():
             self._send(403, _TEXT, b"from inside the pod, or with the deployment's token only\n")
         elif self.server.store is None:
@@ -151,23 +173,44 @@ class _Handler(BaseHTTPRequestHandler):
         """Stay silent: probes come every second."""
 
     def _switch_over(self) -> SwitchoverAnswer:
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdecimal() or int(length) > _BODY_BYTES:
-            said = f"the body must have at most {_BODY_BYTES} bytes"
-            return SwitchoverAnswer(reason=SwitchoverReason.MALFORMED, message=said)
-        body = self.rfile.read(int(length))  # also a refused one's: unread, it cuts the answer off
+        body = self._body()
+        if isinstance(body, SwitchoverAnswer):
+            return body
         if self.server.hand_over is None:
             said = "this replica does not stand for election"
             return SwitchoverAnswer(reason=SwitchoverReason.NO_ELECTION, message=said)
-        if not self._is_local() and not self._has_token():
-            said = "from inside the pod, or with the deployment's token only"
-            return SwitchoverAnswer(reason=SwitchoverReason.FORBIDDEN, message=said)
         try:
             request = SwitchoverRequest.model_validate_json(body)
         except ValidationError:
             said = 'the body must be JSON: {"to": NAME}, or {"to": null} for anybody'
             return SwitchoverAnswer(reason=SwitchoverReason.MALFORMED, message=said)
         return self.server.hand_over(request.to or None)
+
+    def _change_model(self) -> SwitchoverAnswer:
+        body = self._body()
+        if isinstance(body, SwitchoverAnswer):
+            return body
+        if self.server.models is None:
+            said = "this replica runs no model"
+            return SwitchoverAnswer(reason=SwitchoverReason.NOT_AN_ENGINE, message=said)
+        try:
+            request = ModelRequest.model_validate_json(body)
+        except ValidationError:
+            said = 'the body must be JSON: {"action": "shadow", "switch" or "end", "model": DIGEST}'
+            return SwitchoverAnswer(reason=SwitchoverReason.MALFORMED, message=said)
+        return self.server.models.change(request)
+
+    def _body(self) -> bytes | SwitchoverAnswer:
+        """Return the body of a request to hand over, or why it is refused."""
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > _BODY_BYTES:
+            said = f"the body must have at most {_BODY_BYTES} bytes"
+            return SwitchoverAnswer(reason=SwitchoverReason.MALFORMED, message=said)
+        body = self.rfile.read(int(length))  # also a refused one's: unread, it cuts the answer off
+        if not self._is_local() and not self._has_token():
+            said = "from inside the pod, or with the deployment's token only"
+            return SwitchoverAnswer(reason=SwitchoverReason.FORBIDDEN, message=said)
+        return body
 
     def _is_local(self) -> bool:
         return ip_address(self.client_address[0]).is_loopback
@@ -190,17 +233,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(length))
         self.end_headers()
 
-    def _send_snapshot(self, before: str) -> None:
+    def _send_snapshot(self, before: str, model: str) -> None:
         if not self.server.sending.acquire(blocking=False):
             self._send(503, _TEXT, b"others are being sent a snapshot\n")
             return
         try:
-            self._send_newest(before)
+            self._send_newest(before, model)
         finally:
             self.server.sending.release()
 
-    def _send_newest(self, before: str) -> None:
-        file = self.server.open_snapshot(int(before) if before.isdecimal() else None)
+    def _send_newest(self, before: str, model: str) -> None:
+        file = self.server.open_snapshot(int(before) if before.isdecimal() else None, model)
         if file is None:
             self._send(404, _TEXT, b"there is no snapshot\n")
             return
@@ -216,6 +259,7 @@ def serve_status(
     ask_snapshot: Callable[[], bool] = lambda: False,
     *,
     hand_over: HandOver | None = None,
+    models: Models | None = None,
     token: str = "",
 ) -> ThreadingHTTPServer:
     """Serve on an address (host, port) from threads of its own; `shutdown()` ends it.
@@ -226,13 +270,16 @@ def serve_status(
         store: the engine's snapshots, where it has any.
         ask_snapshot: asks the engine for a snapshot; False: there is no engine now.
         hand_over: begins a switchover, where the replica stands for election.
+        models: of an engine.
         token: what others than this pod must show for a switchover; empty: they cannot ask for it.
 
     Raises:
         SystemExit: the address is in use; the text says which.
     """
     try:
-        server = _Server(address, source, store, ask_snapshot, hand_over=hand_over, token=token)
+        server = _Server(
+            address, source, store, ask_snapshot, hand_over=hand_over, models=models, token=token
+        )
     except OSError as error:
         host, port = address
         raise SystemExit(f"espha: cannot listen on {host}:{port}: {error.strerror}") from None

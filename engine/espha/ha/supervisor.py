@@ -29,13 +29,16 @@ from espha.ha.failure_detector import FailureDetector
 from espha.ha.family import Family
 from espha.ha.heartbeat import HeartbeatServer
 from espha.ha.kafka_probe import KafkaProbe, Pace, others_reach_more
+from espha.ha.model_change import ModelChange
 from espha.ha.progress_judge import ProgressJudge
 from espha.ha.spawner import Spawner
-from espha.ha.status_server import serve_status
+from espha.ha.status_server import Models, serve_status
 from espha.ha.switchover import HandOver
 from espha.ha.volume import VolumeWatch
 from espha.ha.witness import Witness
 from espha.protocol.deaths import note_of
+from espha.protocol.http import addresses
+from espha.protocol.model_change import ModelRequest
 from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState, KillReason, Role, SwitchoverReason
 from espha.protocol.status import (
@@ -47,6 +50,7 @@ from espha.protocol.status import (
 )
 from espha.protocol.switchover import SwitchoverAnswer
 from espha.recovery.store import SnapshotStore
+from espha.recovery.texts import Texts
 
 _FIRST_PAUSE_S = 0.3
 """The successor needs the processor just then."""
@@ -103,6 +107,8 @@ class Supervisor:
         """The child's end says nothing about its work."""
         self._asks = Pace(_TICK_S)
         self._depositions = 0
+        self._follows = False
+        """The order log has gone over to another model since this supervisor lives."""
         self._volume = VolumeWatch(settings.snapshots)
 
     def run(self) -> int:
@@ -119,6 +125,7 @@ class Supervisor:
             SnapshotStore(Path(folder)) if folder else None,
             self._ask_snapshot,
             hand_over=self._switch_over if self._election else None,
+            models=Models(Texts(folder).get, self._change_model),
             token=self._settings.token,
         )
         if self._election:
@@ -205,6 +212,8 @@ class Supervisor:
             )
         try:
             self._child = Child(self._spawner, self._heard, self._child_ended.set, self._exited)
+            if self._follows:
+                self._child.follow()
             if self._member:
                 self._deaths.follow(self._member.client, self._child)
                 self._hand_over = HandOver(
@@ -321,6 +330,9 @@ class Supervisor:
             self._member.join(self._lifeline(status))
         if self._member and fell_behind and not status.state.terminal and not self._member.leads:
             self._member.requeue()  # others are further
+        if self._member and status.state is EngineState.LEAVING:
+            self._follows = True
+            self._member.withdraw()
         if self._hand_over:
             self._hand_over.heard(status)
 
@@ -329,6 +341,19 @@ class Supervisor:
             reason = SwitchoverReason.NOT_RUNNING
             return SwitchoverAnswer(reason=reason, message="the engine does not run")
         return self._hand_over.ask(self.status(), to)
+
+    def _change_model(self, request: ModelRequest) -> SwitchoverAnswer:
+        child, member = self._child, self._member
+        if child is None or member is None or self._child_ended.is_set():
+            reason = SwitchoverReason.NOT_RUNNING
+            return SwitchoverAnswer(reason=reason, message="the engine does not run")
+        name = self._settings.name
+        change = ModelChange(
+            child,
+            peers=lambda: addresses(self._settings.peers),
+            others=lambda: [one for one in member.queue() if one != name],
+        )
+        return change.ask(self.status(), request)
 
     def _ask_snapshot(self) -> bool:
         child = self._child

@@ -53,7 +53,7 @@ class OrderLog:
         records = []
         for message in messages:
             if check(message):
-                records.append(self._decode(message.offset(), message.value()))
+                records.append(decoded(self.topic, message.offset(), message.value()))
                 self._reached = message.offset() + 1
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 self._reached = max(self._reached, message.offset())
@@ -130,23 +130,29 @@ class OrderLog:
     def _assign(self, start: int) -> None:
         self._consumer.assign([TopicPartition(self.topic, PARTITION, start)])
 
-    def _decode(self, offset: int, value: bytes) -> OrderRecord:
-        try:
-            record = OrderRecord.model_validate_json(value)
-            if record.format <= FORMAT:
-                return record
-            newer: _Newer | None = _Newer(format=record.format, runtime=record.runtime)
-        except ValidationError as error:
-            wrong, newer = error.error_count(), _newer(value)
-        place = f"topic {self.topic}, offset {offset}"
-        if newer:
-            raise LogError(
-                f"{place}: an order record of format {newer.format}, and this espha reads formats "
-                f"1 to {FORMAT}. It takes the espha that wrote it, or a newer one: {newer.runtime}"
-            )
+
+def decoded(topic: str, offset: int, value: bytes) -> OrderRecord:
+    """Return the order record that stands at an offset.
+
+    Raises:
+        LogError: it is none, or of a format that this espha does not know.
+    """
+    try:
+        record = OrderRecord.model_validate_json(value)
+        if record.format <= FORMAT:
+            return record
+        newer: _Newer | None = _Newer(format=record.format, runtime=record.runtime)
+    except ValidationError as error:
+        wrong, newer = error.error_count(), _newer(value)
+    place = f"topic {topic}, offset {offset}"
+    if newer:
         raise LogError(
-            f"{place}: not an order record ({wrong} errors); something else wrote to this topic"
+            f"{place}: an order record of format {newer.format}, and this espha reads formats "
+            f"1 to {FORMAT}. It takes the espha that wrote it, or a newer one: {newer.runtime}"
         )
+    raise LogError(
+        f"{place}: not an order record ({wrong} errors); something else wrote to this topic"
+    )
 
 
 class _Newer(BaseModel):

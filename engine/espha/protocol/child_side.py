@@ -11,6 +11,7 @@ from espha.protocol.activity import Doing
 from espha.protocol.control import STATUS_FD_VARIABLE, Instruction
 from espha.protocol.deaths import Deaths
 from espha.protocol.lifeline import Lifeline
+from espha.protocol.model_change import ModelRequest
 from espha.protocol.states import EndReason, EngineState, ExitCode, Role
 from espha.protocol.status import ChildStatus, DivergenceFacts, EngineProgress, Progress
 
@@ -41,6 +42,13 @@ class Control:
         self.wake: Callable[[], None] = lambda: None
         """Called after each instruction, from another thread: the main loop need not look for it.
         """
+        self.model_request: ModelRequest | None = None
+        """What is to become of the next model; who does it sets it to None."""
+        self.follow = threading.Event()
+        """Set when the order log has left the model that this engine was given, in an earlier life.
+        """
+        self.shadow = False
+        """Whether this one runs the next model, and writes its snapshots itself."""
         self.snapshot_wanted = threading.Event()
         """Set when somebody asks for a snapshot; who makes it clears it."""
         self.snapshots = False
@@ -160,6 +168,10 @@ class Control:
             if told.role is Role.STANDBY:
                 self.heir = told.heir
                 self._active.clear()
+            if told.follow:
+                self.follow.set()
+            if told.model:
+                self.model_request = told.model
             if told.deaths:
                 self.deaths = told.deaths
             if told.snapshots is not None:

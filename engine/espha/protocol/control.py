@@ -8,6 +8,7 @@ input, and what it reports its status on), the answers are `Forked` and `Ended`.
 
 from espha.protocol.deaths import Deaths
 from espha.protocol.message import Message
+from espha.protocol.model_change import ModelRequest
 from espha.protocol.states import Role
 
 STATUS_FD_VARIABLE = "ESPHA_STATUS_FD"
@@ -30,6 +31,10 @@ class Instruction(Message):
     """Be the one that writes them from time to time, or no more."""
     heir: str = ""
     """With the role `standby`: the engine that goes on, which the order log is to name."""
+    model: ModelRequest | None = None
+    """What is to become of the next model."""
+    follow: bool = False
+    """The order log has left the model that this engine was given: run the log's own."""
     prove: bool = False
     """Commit something at once, by which one that was deposed learns it."""
 

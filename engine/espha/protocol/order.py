@@ -4,12 +4,15 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT = 2
-"""Newest format of order records that this espha reads, and the one that it writes.
+FORMAT = 3
+"""Newest format of order records that this espha reads.
 
-1 had neither `records` nor what stands behind it. It goes up when a reader that ignores a new field
-would come to another state or to other outputs.
+1 had neither `records` nor what stands behind it. 3 has `switch`, and only a record with a `switch`
+is of it: an espha that does not know it must not go on behind it. It goes up when a reader that
+ignores a new field would come to another state or to other outputs.
 """
+PLAIN_FORMAT = 2
+"""What a record is of that an espha before format 3 may read."""
 
 
 class Range(NamedTuple):
@@ -42,6 +45,27 @@ class StateDigest(NamedTuple):
 
     sequence: int
     digest: str
+
+
+class Shadow(BaseModel):
+    """The next model, which engines run beside the one that leads; nobody sees its outputs.
+
+    Behind the order record `since` it has empty state; from there on it processes what order
+    records name. So its state is a function of the log, whichever model leads.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    model: str = Field(description="Its digest.")
+    since: int = Field(description="Order record behind which it began with empty state.")
+    offset: int = Field(
+        0, description="Offset in the order log at which that record stands, or before."
+    )
+    cursors: tuple[tuple[str, int], ...] = Field(
+        (),
+        description="Only in that record: `[[topic, offset], …]`, where the input goes on behind "
+        "it.",
+    )
 
 
 class OrderRecord(BaseModel):
@@ -94,6 +118,29 @@ class OrderRecord(BaseModel):
     skipped: tuple[Skip, ...] = Field(
         (), description="Input records that no engine survives: `[[topic, offset, reason], …]`."
     )
+    since: int = Field(
+        0, description="Order record behind which `model` began with empty state; 0: the first."
+    )
+    shadow: Shadow | None = Field(
+        None,
+        description="The next model, while there is one; see [A change of the model]"
+        "(../explanation/protocol.md#a-change-of-the-model).",
+    )
+    switch: str = Field(
+        "", description="Digest of the model of all records behind this one; empty: the same."
+    )
+
+    @property
+    def next_model(self) -> str:
+        """Digest of the model of the record behind this one."""
+        return self.switch or self.model
+
+    @property
+    def next_since(self) -> int:
+        """Order record behind which that model began with empty state."""
+        if not self.switch:
+            return self.since
+        return self.shadow.since if self.shadow else self.sequence
 
     def encode(self) -> bytes:
         """Return the record as it stands on the topic; what a default says is left out."""

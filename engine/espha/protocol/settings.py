@@ -46,6 +46,13 @@ class Settings(BaseModel):
         "as failed, ms; longer where pauses are usual on this machine.",
     )
     model: Path = Field(Path("/etc/espha/model.xml"), description="The model's XML.")
+    force_model: str = Field(
+        "",
+        pattern=r"^([0-9a-f]{64}@[0-9]+)?$",
+        description="`DIGEST@SEQUENCE`: the engine's model, when it has this digest, may lead "
+        "behind this order record, with empty state, although the log is of another model, which "
+        "cannot commit anything there. It means nothing as soon as there is another order record.",
+    )
     prefix: str = Field("", description="First part of all topic names; empty: the model's own.")
     deployment: str = Field(
         "default/espha",

@@ -58,6 +58,15 @@ class EngineState(Explained):
     REPLAYING = "replaying", "The engine rebuilds its state from a snapshot and the order log."
     STANDBY = "standby", "The replica is in sync and can take over."
     ACTIVE = "active", "The replica is elected and publishes."
+    SHADOW = (
+        "shadow",
+        "The engine runs the next model, in step with the order log; it cannot take over.",
+    )
+    LEAVING = (
+        "leaving",
+        "The order log has gone over to another model; the next life runs it.",
+        True,
+    )
     DOWN = "down", "The process has ended, and the next one has not been started yet."
     REFUSED = "refused", "The model or the configuration cannot be used as it is.", True
     FAILED = "failed", "The process cannot go on; the message says why.", True
@@ -142,6 +151,18 @@ class EndReason(Explained):
         EngineState.FAILED,
         ExitCode.FAILED,
     )
+    SWITCHED = (
+        "switched",
+        "The order log has gone over to another model, which the next life runs.",
+        EngineState.LEAVING,
+        ExitCode.FAILED,
+    )
+    SHADOW = (
+        "shadow",
+        "The next model cannot be run beside the one that leads; the next life tries again.",
+        EngineState.FAILED,
+        ExitCode.FAILED,
+    )
     RECORD = (
         "record",
         "The model fails on an input record; if it does so again, that record is set aside.",
@@ -196,6 +217,8 @@ class SwitchoverReason(Explained):
     NOT_ACTIVE = "not-active", "The engine that was asked is not active.", 409
     NO_CANDIDATE = "no-candidate", "No other engine stands for election.", 409
     NOT_A_CANDIDATE = "not-a-candidate", "The engine asked for does not stand for election.", 409
+    NOT_IN_STEP = "not-in-step", "No engine runs that model in step with the order log.", 409
+    OTHER_SHADOW = "other-shadow", "Another model is the next one.", 409
     NO_ELECTION = "no-election", "The replica does not stand for election.", 409
     NOT_OFFERED = "not-offered", "The supervisor does not know how to hand over.", 404
     NOT_RUNNING = "not-running", "The engine does not run.", 503

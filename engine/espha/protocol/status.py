@@ -136,6 +136,23 @@ class EngineProgress(SnapshotFacts, MemoryFacts, Counts, TakeOverFacts):
     )
     model: Annotated[str, LABEL] = Field(description="The model for people, `project@digest`.")
     model_digest: Annotated[str, LABEL] = Field(description="SHA-256 (hex) of the model.")
+    since: Annotated[int, GAUGE] = Field(
+        0, description="Order record behind which this model began with empty state; 0: the first."
+    )
+    wanted: Annotated[str, LABEL] = Field(
+        "", description="Digest of the model that the pod has been given."
+    )
+    log_model: Annotated[str, LABEL] = Field(
+        "", description="Digest of the model of the next order record; empty: not known."
+    )
+    shadow: Annotated[str, LABEL] = Field(
+        "",
+        description="Digest of the next model, which engines run beside this one, as the order log "
+        "has it; empty: none.",
+    )
+    shadow_refusal: str = Field(
+        "", description="Why the active engine does not let this engine's model be the next one."
+    )
     replayed: Annotated[int, GAUGE] = Field(
         description="Order records that this life has replayed."
     )

@@ -40,6 +40,8 @@ class Requirements(NamedTuple):
     """Oldest offset that each of them still holds."""
     end: Mapping[str, int] = MappingProxyType({})
     """Offset behind the newest record that each of them holds, committed or not."""
+    since: int | None = None
+    """Order record behind which the model began with empty state; None: whichever."""
 
     @property
     def is_cut(self) -> bool:
@@ -50,6 +52,10 @@ class Requirements(NamedTuple):
         """Return why a snapshot does not fit; empty when it fits."""
         if header.model != self.model:
             return f"it is of model {header.model[:12]}, this one is {self.model[:12]}"
+        if self.since is not None and header.since != self.since:
+            return (
+                f"its model began behind order record {header.since}, this one behind {self.since}"
+            )
         for topic, known in self.topics.items():
             if header.topics.get(topic) != known:
                 return f"topic {topic} is another one than then"
@@ -143,7 +149,7 @@ class SnapshotCandidates:
 
     def _probe(self, address: str) -> Header | None:
         try:
-            header = remote.probe(address, self.before)
+            header = remote.probe(address, self.before, self.requirements.model)
         except SnapshotError as error:
             self.refuse(f"that of {address}", str(error))
             return None
@@ -179,7 +185,8 @@ class SnapshotCandidates:
     def _fetched(self, address: str) -> Snapshot | None:
         if self.store:
             try:
-                return remote.fetch(address, self.before, self.store)
+                return remote.fetch(address, self.before, self.store, self.requirements.model)
             except OSError as error:
                 _LOG.warning("snapshot not kept", error=error.strerror)
-        return remote.fetch(address, self.before, SnapshotStore(self.spare))
+        spare = SnapshotStore(self.spare)
+        return remote.fetch(address, self.before, spare, self.requirements.model)

@@ -29,6 +29,8 @@ class Divergence(BaseModel):
 
     total: int = 0
     message: str = ""
+    model: str = ""
+    """Digest of the model of which that was; empty: not known."""
     before: int | None = None
     """Only snapshots of lower sequence may be built on; None: all."""
     at: int | None = None
@@ -61,7 +63,7 @@ class DivergenceLog:
     """Keeps an engine's `Divergence`; without a folder, for the life of the process."""
 
     def __init__(self, store: SnapshotStore | None) -> None:
-        self._store = store
+        self._store, self._model = store, ""
         self.last = self._read()
 
     def diverged(self, sequence: int, base: int, message: str, *, hopeless: bool = False) -> None:
@@ -93,6 +95,7 @@ class DivergenceLog:
             Divergence(
                 total=last.total + 1,
                 message=message,
+                model=self._model,
                 before=before,
                 at=sequence,
                 times=times,
@@ -105,6 +108,12 @@ class DivergenceLog:
         """Note that there is no state from before the record: one from behind it is taken."""
         times = max(self.last.times, _AGAIN)
         self._keep(self.last.model_copy(update={"before": None, "times": times}))
+
+    def meant_for(self, model: str) -> None:
+        """Forget what another model's state has gone wrong with; note the model from now on."""
+        if self.last.model not in ("", model):
+            self.last = Divergence(total=self.last.total, message=self.last.message)
+        self._model = model
 
     def waited(self) -> None:
         """Note that nobody had a state from behind the record in this life."""

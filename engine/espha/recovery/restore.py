@@ -36,8 +36,13 @@ class Restorable(Protocol):
         """
 
 
-def requirements(bootstrap: str, project: Project, plan: TopicPlan) -> Requirements:
-    """Return what a snapshot must fit, as Kafka has it now."""
+def requirements(
+    bootstrap: str, project: Project, plan: TopicPlan, since: int | None = None
+) -> Requirements:
+    """Return what a snapshot must fit, as Kafka has it now.
+
+    `since`: order record behind which its model began with empty state; None: whichever.
+    """
     offsets = Offsets(bootstrap)
     topics = [plan.order_log, *plan.inputs.values()]
     return Requirements(
@@ -46,6 +51,7 @@ def requirements(bootstrap: str, project: Project, plan: TopicPlan) -> Requireme
         topics={topic: offsets.topic_id(topic) for topic in topics},
         first={topic: offsets.first(topic) for topic in topics},
         end={topic: offsets.written(topic) for topic in topics},
+        since=since,
     )
 
 
@@ -60,6 +66,12 @@ class Recovery:
         self.forgives = False
         """What the engine makes of the order records that there are counts, though it is not what
         they say: nobody else has, or will have, a state from behind them."""
+
+    def meant_for(self, model: str) -> None:
+        """Look only at what belongs to the model with this digest, from now on."""
+        if self.store:
+            self.store.model = model
+        self.divergences.meant_for(model)
 
     def restore(self, job: Restorable, wanted: Requirements) -> Snapshot | None:
         """Give the job the best state there is; None: it begins with the order log's beginning.
@@ -129,10 +141,10 @@ class Recovery:
                 job.restore(snapshot.path, snapshot.offset, header.sequence)
             except NotPlainError as error:
                 candidates.refuse(f"{header.sequence} of {header.engine}", str(error))
-                self._set_aside(header.sequence)
+                self._set_aside(snapshot)
                 continue
             except Exception:  # Spark is gone, and would be in each life: too little memory
-                self._set_aside(header.sequence)
+                self._set_aside(snapshot)
                 raise
             _LOG.info(
                 "snapshot loaded",
@@ -144,9 +156,9 @@ class Recovery:
         _LOG.info("no snapshot: the whole order log is replayed")
         return None
 
-    def _set_aside(self, sequence: int) -> None:
+    def _set_aside(self, snapshot: Snapshot) -> None:
         if self.store:
-            self.store.set_aside(self.store.path(sequence))
+            self.store.set_aside(self.store.path(snapshot.header))
 
     def passed_over(self) -> str:
         """Say which snapshots could not be used, as the end of a message; empty when none was."""

@@ -26,6 +26,8 @@ from espha.recovery.store import (
 _AFTER_FAILURE_INTERVALS = 10
 _AFTER_OTHER_S = 1.0
 """When the worker is busy with another checkpoint, it is asked again after so many seconds."""
+_PIN_ATTEMPTS = 10
+_PIN_LOOK_S = 0.1
 _SHARE = 10
 """The process that writes a snapshot is there for at most one part in so many of the time."""
 _LOG = structlog.get_logger()
@@ -141,6 +143,25 @@ class SnapshotScheduler:
         self._last = meta
         self._busy.set()
         pending.wait(lambda report: self._finish(draft, report))
+
+    def pin(self, meta: SnapshotMeta, take: Take, waits: Callable[[], None]) -> None:
+        """Write the state, and wait until it is there: this process ends then.
+
+        Args:
+            meta: what the state stands for.
+            take: has the worker begin with it.
+            waits: called now and then while it waits.
+        """
+        for _ in range(_PIN_ATTEMPTS):
+            if self._store is None or (self._newest and self._newest.sequence == meta.sequence):
+                return
+            if not self._busy.is_set():
+                self.keep(meta, take)
+            waits()
+            time.sleep(_PIN_LOOK_S)
+            while self._busy.is_set():
+                waits()
+                time.sleep(_PIN_LOOK_S)
 
     def news(self) -> bool:
         """Tell, once, that the facts have changed."""

@@ -35,6 +35,9 @@ LARGEST_BODY = 1 << 32
 
 _PREFIX, _SUFFIX = "snapshot-", ".espha"
 _ASIDE = ".refused"
+_MODEL_DIGITS = 12
+_OTHERS = 3
+"""Models besides the present one of which a snapshot is kept."""
 
 
 class SnapshotError(Exception):
@@ -60,6 +63,8 @@ class SnapshotMeta(BaseModel):
     """Kafka's id of the order log and each input topic: a topic made anew has another one."""
     counts: Counts
     """What was processed until then."""
+    since: int = 0
+    """Order record behind which the model began with empty state; 0: the first."""
 
 
 class Header(SnapshotMeta):
@@ -112,12 +117,17 @@ def front(header: Header, size: int) -> bytes:
     Raises:
         ValueError: the header is longer.
     """
-    text = header.model_dump_json().encode()
+    text = _text(header)
     room = size - len(_MAGIC) - _LENGTH_BYTES - _SUM_BYTES
     if len(text) > room:
         raise ValueError(f"a header of {len(text)} bytes does not fit in {room}")
     before = _MAGIC + room.to_bytes(_LENGTH_BYTES, "big") + text.ljust(room)
     return before + hashlib.sha256(before).digest()
+
+
+def _text(header: Header) -> bytes:
+    # An espha that knows no `since` reads a header without it.
+    return header.model_dump_json(exclude=set() if header.since else {"since"}).encode()
 
 
 def read_header(source: Source) -> Header:
@@ -230,10 +240,21 @@ def _exactly(source: Source, size: int) -> bytes:
 
 
 class SnapshotStore:
-    """The folder with an engine's snapshots; the newest `keep` of them stay."""
+    """The folder with an engine's snapshots.
 
-    def __init__(self, folder: Path, keep: int = 3) -> None:
-        self.folder, self._keep = folder, keep
+    The newest `keep` of the model that was written last stay, and the newest one of each of the
+    models before it, of `_OTHERS` at most: from there a roll-back goes on.
+    """
+
+    def __init__(self, folder: Path, keep: int = 3, model: str = "") -> None:
+        """Use a folder.
+
+        Args:
+            folder: where the snapshots are.
+            keep: how many of one model stay.
+            model: digest of the model whose snapshots are meant; empty: those of all.
+        """
+        self.folder, self._keep, self.model = folder, keep, model
 
     def open(self) -> None:
         """Make the folder ready: it exists, can be written to, and holds nothing unfinished.
@@ -248,9 +269,17 @@ class SnapshotStore:
         probe.write_bytes(b"")
         probe.unlink()
 
-    def path(self, sequence: int) -> Path:
-        """Return the file of the snapshot of a sequence, there or not."""
-        return self.folder / f"{_PREFIX}{sequence:020d}{_SUFFIX}"
+    def of(self, model: str) -> "SnapshotStore":
+        """Return the same folder, of which only this model's snapshots are meant."""
+        return SnapshotStore(self.folder, self._keep, model)
+
+    def path(self, meta: SnapshotMeta) -> Path:
+        """Return the file of a snapshot, there or not.
+
+        That of a deployment's first model is called as an espha expects it that knows no others.
+        """
+        model = f"-{meta.model[:_MODEL_DIGITS]}" if meta.since else ""
+        return self.folder / f"{_PREFIX}{meta.sequence:020d}{model}{_SUFFIX}"
 
     def files(self, before: int | None = None, at_least: int = 0) -> list[Path]:
         """Return the snapshots' files, newest first.
@@ -259,20 +288,29 @@ class SnapshotStore:
             before: only those of lower sequence.
             at_least: only those of this sequence or a higher one.
         """
-        found = {
-            int(path.name[len(_PREFIX) : -len(_SUFFIX)]): path
-            for path in self.folder.glob(f"{_PREFIX}*{_SUFFIX}")
-            if path.name[len(_PREFIX) : -len(_SUFFIX)].isdecimal()
-        }
-        newest = sorted(found, reverse=True)
-        return [found[at] for at in newest if at >= at_least and (before is None or at < before)]
+        return [
+            path
+            for sequence, model, path in self._found()
+            if sequence >= at_least
+            and (before is None or sequence < before)
+            and (not self.model or model == self.model[:_MODEL_DIGITS])
+        ]
+
+    def _found(self) -> list[tuple[int, str, Path]]:
+        """Return sequence, first digits of the model, and file of all; newest first."""
+        found = []
+        for path in self.folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+            sequence, _, model = path.name[len(_PREFIX) : -len(_SUFFIX)].partition("-")
+            if sequence.isdecimal():
+                found.append((int(sequence), model or _model_of(path), path))
+        return sorted(found, reverse=True)
 
     def draft(self, meta: SnapshotMeta, engine: str, runtime: str) -> Draft:
         """Return where the body of a snapshot is to be written; nothing is there yet."""
         body = Written(LARGEST_BODY, "0" * 64, "0" * 64)
         header = header_of(meta, body, engine, runtime, 1 << 43)
-        size = len(_MAGIC) + _LENGTH_BYTES + len(header.model_dump_json().encode()) + _SUM_BYTES
-        return Draft(meta, _unfinished(self.path(meta.sequence)), size)
+        size = len(_MAGIC) + _LENGTH_BYTES + len(_text(header)) + _SUM_BYTES
+        return Draft(meta, _unfinished(self.path(meta)), size)
 
     def finish(self, draft: Draft, header: Header) -> Path:
         """Make a snapshot of a draft whose body is written and on disk.
@@ -280,7 +318,7 @@ class SnapshotStore:
         Raises:
             OSError: the volume is full or cannot be written to; nothing has changed.
         """
-        path = self.path(header.sequence)
+        path = self.path(header)
         try:
             descriptor = os.open(draft.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -293,7 +331,7 @@ class SnapshotStore:
             self.drop(draft)
             raise
         sync_folder(self.folder)
-        self._remove_old(path)
+        self._remove_old(path, header.model)
         return path
 
     def drop(self, draft: Draft) -> None:
@@ -315,18 +353,23 @@ class SnapshotStore:
         unfinished = _unfinished(self.folder / f"from-{name}")
         try:
             copied = copy(source, unfinished)
-            path = self.path(copied.header.sequence)
+            path = self.path(copied.header)
             unfinished.replace(path)
         finally:
             with contextlib.suppress(OSError):
                 unfinished.unlink(missing_ok=True)
         sync_folder(self.folder)
-        self._remove_old(path)
+        self._remove_old(path, copied.header.model)
         return copied._replace(path=path)
 
-    def _remove_old(self, new: Path) -> None:
-        for old in self.files()[self._keep :]:
-            if old != new:
+    def _remove_old(self, new: Path, model: str) -> None:
+        """Remove what is too many behind a new snapshot of a model."""
+        kept = {model[:_MODEL_DIGITS]: self._keep}
+        for _, of, old in self._found():
+            if of not in kept:
+                kept[of] = 1 if len(kept) <= _OTHERS else 0
+            kept[of] -= 1
+            if kept[of] < 0 and old != new:
                 old.unlink(missing_ok=True)
 
     def set_aside(self, path: Path) -> None:
@@ -336,6 +379,15 @@ class SnapshotStore:
             aside = sorted(self.folder.glob(f"*{_ASIDE}"), key=_changed, reverse=True)
             for old in aside[self._keep :]:
                 old.unlink(missing_ok=True)
+
+
+def _model_of(path: Path) -> str:
+    """Return the first digits of the model of a file whose name does not say it; "": unknown."""
+    try:
+        with path.open("rb") as file:
+            return read_header(file).model[:_MODEL_DIGITS]
+    except (OSError, SnapshotError):
+        return ""
 
 
 def _unfinished(path: Path) -> Path:

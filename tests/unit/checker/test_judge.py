@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -232,12 +233,39 @@ def test_records_on_other_partitions_would_be_missed(evidence: Evidence) -> None
     assert not report.ok
 
 
+OTHER = {"model": "other", "since": 1}
+
+
 def test_a_changed_model_is_no_damage(evidence: Evidence) -> None:
     evidence.order = [
-        json.dumps(order_record(1, 0, 20)), json.dumps(order_record(2, 20, ROWS, model="other"))
-    ]  # fmt: skip
+        json.dumps(order_record(1, 0, 20, switch="other", shadow=OTHER)),
+        json.dumps(order_record(2, 20, ROWS, model="other")),
+    ]
     report = judge_order(evidence)
-    assert (report.ok, report.models) == (True, 1)
+    assert (report.complaints(), report.models) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "model", "said"),
+    [
+        ({}, "other", "sequence 2 is of model other, and sequence 1 announces m"),
+        (
+            {"switch": "other", "shadow": OTHER},
+            "m",
+            "is of model m, and sequence 1 announces other",
+        ),
+        ({"switch": "other"}, "other", "sequence 1 goes over to model other, which no engine runs"),
+    ],
+)
+def test_a_model_changes_only_where_the_log_says_so(
+    evidence: Evidence, first: dict[str, object], model: str, said: str
+) -> None:
+    """Two models that lead in turn would each begin with empty state."""
+    evidence.order = [
+        json.dumps(order_record(1, 0, 20, **first)),
+        json.dumps(order_record(2, 20, ROWS, model=model)),
+    ]
+    assert any(said in each for each in judge_order(evidence).complaints())
 
 
 def test_a_record_that_was_set_aside_is_a_dead_letter(evidence: Evidence) -> None:
@@ -254,6 +282,39 @@ def test_a_record_that_was_set_aside_is_a_dead_letter(evidence: Evidence) -> Non
     evidence.order[2] = json.dumps(elsewhere)
     complaints = judged(evidence).complaints()
     assert any("in 3 is set aside, and not in the batch" in each for each in complaints)
+
+
+def with_two_models(evidence: Evidence, begin: int) -> Evidence:
+    """Rows 10 to 19 are those of another model, which began in the shadow at row `begin`."""
+    shadow = {"model": "other", "since": 1, "cursors": [["in", begin]]}
+    carried = {"model": "other", "since": 1}
+    order = [
+        order_record(1, 0, begin, shadow=shadow),
+        order_record(2, begin, 10, shadow=carried, switch="other"),
+        order_record(3, 10, 20, model="other", shadow={"model": "m", "since": 0}, switch="m"),
+        order_record(4, 20, ROWS),
+    ]
+    outputs = list(evidence.outputs)
+    for number in range(10, 20):
+        total = sum(n + 1 for n in range(max(begin, number - 2), number + 1))
+        value = f"I,N, {number - begin},{number + 1},10,20,30,{total:.6f}"
+        outputs[number] = Read(number, value, f"in:{number}:0")
+    return replace(
+        evidence, order=[json.dumps(each) for each in order], outputs=outputs, result_file=None
+    )
+
+
+@pytest.mark.parametrize(("model", "length"), [("m", 20), ("other", 3)])
+def test_each_of_several_models_is_judged_by_its_own_rows(
+    evidence: Evidence, model: str, length: int
+) -> None:
+    """The one that came back must say what it would have said had it never left."""
+    sums = [SumWindow("Record_Counter", length, "sum20")]
+    told = with_two_models(replace(evidence, model=model), begin=4)
+    assert judge(told, SOURCE, TARGET, sums).complaints() == []
+    wrong = 25 if model == "m" else 15
+    told.outputs[wrong] = told.outputs[wrong]._replace(value=told.outputs[0].value)
+    assert not judge(told, SOURCE, TARGET, sums).ok
 
 
 def test_a_trimmed_log_begins_anywhere_but_goes_on_without_a_gap(evidence: Evidence) -> None:

@@ -15,6 +15,7 @@ from espha.kafka.held import HeldTopics
 from espha.kafka.writer import Fenced
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.activity import Doing
+from espha.protocol.model_change import ModelRequest
 from espha.protocol.order import OrderRecord, Range
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
@@ -37,6 +38,9 @@ class Stage:
     cut = range(0)
     held_topics = HeldTopics()
     overslept = False
+    model_request: ModelRequest | None = None
+    follow, snapshots = threading.Event(), False
+    shadow = False
     behind = 0
 
     def __init__(self, *scene: Callable[["Stage"], None]) -> None:

@@ -150,8 +150,8 @@ def test_a_format_of_a_newer_espha_is_refused_by_name(
     broker: Broker, changes: dict[str, object]
 ) -> None:
     """Whether it looks like this one's or not."""
-    with pytest.raises(LogError, match=r"offset 0: an order record of format 3.*espha 7\.1"):
-        decoded(broker, format=3, runtime="espha 7.1, Python 3.14", **changes)
+    with pytest.raises(LogError, match=r"offset 0: an order record of format 4.*espha 7\.1"):
+        decoded(broker, format=4, runtime="espha 7.1, Python 3.14", **changes)
 
 
 def test_what_is_no_order_record_is_refused(broker: Broker) -> None:

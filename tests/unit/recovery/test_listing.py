@@ -19,7 +19,7 @@ def test_headers_say_what_comes_next(tmp_path: Path) -> None:
 
 def test_a_damaged_header_is_not_told(tmp_path: Path) -> None:
     kept = store(tmp_path, 3, 7)
-    damage(kept.path(7), 40)
+    damage(kept.files()[0], 40)
     assert [one.sequence for one in kept_snapshots(kept)] == [3]
 
 

@@ -1,0 +1,266 @@
+"""The model changes at a record of the order log, and back, on real engines under flowing rows."""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from chaos.poisoned import RAISES, environment
+from espha.checker.verify import VerifyOptions, verify
+from espha.local.ports import HOST
+from espha.model import model_digest
+from espha.reader import read_project
+from support.deployment import SAMPLE_MODEL, Deployment
+from support.feeder import Feeder
+from support.replicas import LIMIT_S, Replica
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+SOURCE, OUTPUT = "cq/memory", "cq/outbound"
+OLD = SAMPLE_MODEL.read_text(encoding="utf-8")
+NEW = OLD.replace('"windowLength">20<', '"windowLength">5<')
+
+
+def digest(xml: str) -> str:
+    return model_digest(read_project(xml))
+
+
+def row(number: int) -> str:
+    return f"I,N,,{number},{4000 + number % 7},{9000 - number % 5},{1_700_000_000 + number}"
+
+
+def rows() -> Iterator[tuple[str, str]]:
+    """All rows, numbered from 0."""
+    return ((SOURCE, row(number)) for number in count())
+
+
+@pytest.fixture
+def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
+    """Three engines of the sample model."""
+    (tmp_path / "old.xml").write_text(OLD, encoding="utf-8")
+    (tmp_path / "new.xml").write_text(NEW, encoding="utf-8")
+    calm = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "4000"}
+    made = Deployment(kafka, zookeeper, tmp_path, tmp_path / "old.xml", calm)
+    try:
+        made.start(3)
+        yield made
+    finally:
+        made.stop()
+
+
+def give(deployment: Deployment, engine: Replica, model: Path) -> None:
+    """Make an engine's pod anew, with another model."""
+    engine.stop()
+    engine.environment["ESPHA_MODEL"] = str(model)
+    engine.start()
+
+
+def ask(engine: Replica, action: str, model: str) -> tuple[int, dict[str, Any]]:
+    """Ask a supervisor for a change of the model."""
+    connection = http.client.HTTPConnection(HOST, engine.port, timeout=5)
+    connection.request("POST", "/model", json.dumps({"action": action, "model": model}))
+    answer = connection.getresponse()
+    return answer.status, json.load(answer)
+
+
+def standby(deployment: Deployment) -> Replica:
+    """Return an engine that is not active."""
+    active = deployment.active()
+    return next(engine for engine in deployment.engines if engine is not active)
+
+
+def go_over(deployment: Deployment, model: Path, xml: str) -> Replica:
+    """Run a model in the shadow, then have the order log go over to it."""
+    chosen = standby(deployment)
+    give(deployment, chosen, model)
+    wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, f"{chosen.name} is in the shadow")
+    code, answer = ask(deployment.active(), "switch", digest(xml))
+    assert code == 202, answer
+    wait_until(lambda: chosen.is_in("active"), LIMIT_S, f"{chosen.name} leads")
+    everybody(deployment, xml)
+    return chosen
+
+
+def everybody(deployment: Deployment, xml: str) -> None:
+    """Wait until all engines run a model, in sync."""
+
+    def runs() -> bool:
+        told = [engine.status() for engine in deployment.engines]
+        return all(one.get("in_sync") and one["model_digest"] == digest(xml) for one in told)
+
+    wait_until(runs, LIMIT_S, f"all run model {digest(xml)[:4]}")
+
+
+def processed(deployment: Deployment, more: int = 25) -> None:
+    """Wait until so many rows more have come out."""
+    topic = deployment.plan.outputs[OUTPUT]
+    wanted = len(deployment.records(topic)) + more
+    wait_until(lambda: len(deployment.records(topic)) >= wanted, LIMIT_S, f"{wanted} outputs")
+
+
+class Output(NamedTuple):
+    """A row that came out: by which model, with which key, number and sum, of which input."""
+
+    model: str
+    key: int
+    number: int
+    total: float
+    offset: int
+
+
+def outputs(deployment: Deployment) -> list[Output]:
+    """Return all outputs in the order of the topic."""
+    written = deployment.records(deployment.plan.outputs[OUTPUT])
+    model = {
+        offset: record["model"]
+        for record in deployment.order_records()  # later: they name what has been written
+        for _, start, end in record["inputs"]
+        for offset in range(start, end)
+    }
+    found = []
+    for message in written:
+        cells = message.value().decode().split(",")
+        identity = dict(message.headers())["espha-id"].decode()
+        offset = int(identity.split(":")[1])
+        row = int(cells[2]), int(cells[3]), float(cells[7])
+        found.append(Output(model[offset], *row, offset))
+    return found
+
+
+def check(deployment: Deployment, tmp_path: Path, sent: int, changes: int) -> list[Output]:
+    """Check that each row came out once, and that the log is whole; return the outputs."""
+    found = outputs(deployment)
+    assert [one.number for one in found] == list(range(sent))
+    models = [record["model"] for record in deployment.order_records()]
+    assert sum(older != newer for older, newer in pairwise(models)) == changes
+    for xml, length in ((OLD, 20), (NEW, 5)):
+        path = tmp_path / f"{length}.xml"
+        path.write_text(xml, encoding="utf-8")
+        options = VerifyOptions(
+            deployment.kafka.bootstrap,
+            path,
+            prefix=deployment.name,
+            sums=(f"Record_Counter:{length}:sum20",),
+        )
+        report = verify(options)
+        assert report.ok, report.complaints()
+    return found
+
+
+def test_a_model_is_changed_and_changed_back(deployment: Deployment, tmp_path: Path) -> None:
+    """The new one has seen rows in the shadow; the old one goes on as if it had never left."""
+    old, new = digest(OLD), digest(NEW)
+    with Feeder(deployment, rows(), 20) as feeder:
+        processed(deployment)
+        leads = go_over(deployment, tmp_path / "new.xml", NEW)
+        processed(deployment)
+        assert any(
+            path.name.startswith("snapshot-")
+            for engine in deployment.engines
+            for path in deployment.snapshots(engine).of(old).files()
+        ), "the old model's state is kept"
+        back = go_over(deployment, tmp_path / "old.xml", OLD)
+        assert back is not leads
+        assert back.status()["since"] == 0, "it has the state of the run from the beginning"
+        processed(deployment)
+        sent = feeder.stop()
+    wait_until(lambda: len(outputs(deployment)) >= sent, LIMIT_S, "all rows are out")
+    found = check(deployment, tmp_path, sent, changes=2)
+    for one in found:
+        if one.model == old:
+            wanted = sum(range(max(0, one.number - 19), one.number + 1))
+            assert (one.key, one.total) == (one.number, wanted)
+    begun = next(r for r in deployment.order_records() if r.get("shadow"))
+    behind = dict(begun["shadow"]["cursors"])[deployment.plan.inputs[SOURCE]]
+    first = next(one.number for one in found if one.offset >= behind)
+    by_new = [one for one in found if one.model == new]
+    assert by_new[0].number > first, "it had seen rows when it began to lead"
+    for one in by_new:
+        wanted = sum(range(max(first, one.number - 4), one.number + 1))
+        assert (one.key, one.total) == (one.number - first, wanted)
+
+
+@pytest.mark.long
+def test_the_log_goes_over_once_however_often_the_active_engine_dies(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    new = digest(NEW)
+    chosen = standby(deployment)
+    with Feeder(deployment, rows(), 20) as feeder:
+        processed(deployment, 5)
+        give(deployment, chosen, tmp_path / "new.xml")
+        for _ in range(5):
+            kill(deployment, chosen)
+        wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
+        for _ in range(5):
+            ask(deployment.active(), "switch", new)
+            kill(deployment, None)
+        wait_until(
+            lambda: (
+                deployment.order_records()[-1]["model"] == new
+                or ask(deployment.active(), "switch", new)[0] == 0
+            ),
+            LIMIT_S,
+            "the log goes over",
+            1.0,
+        )
+        everybody(deployment, NEW)
+        processed(deployment, 5)
+        sent = feeder.stop()
+    wait_until(lambda: len(outputs(deployment)) >= sent, LIMIT_S, "all rows are out")
+    check(deployment, tmp_path, sent, changes=1)
+
+
+def kill(deployment: Deployment, spared: Replica | None) -> None:
+    """Kill the active engine's process, and wait for a successor."""
+    active = deployment.active()
+    assert active is not spared, "it leads although the log is of the old model"
+    before = active.status()["epoch"]
+    active.kill_child()
+    newer: Callable[[], bool] = lambda: any(  # noqa: E731
+        engine.is_in("active") and engine.status()["epoch"] > before
+        for engine in deployment.engines
+    )
+    wait_until(newer, LIMIT_S, "somebody takes over")
+
+
+def test_a_model_that_fails_in_the_shadow_never_leads(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    """It ends its own process again and again; who leads, and who stands by, notices nothing."""
+    chosen = standby(deployment)
+    others = [engine for engine in deployment.engines if engine is not chosen]
+    chosen.environment.update(environment())
+    give(deployment, chosen, tmp_path / "new.xml")
+    wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
+    epoch = deployment.active().status()["epoch"]
+    deployment.publish(SOURCE, [row(1), row(RAISES), row(2)])
+    wait_until(
+        lambda: "this record is poison" in str(chosen.status().get("message")),
+        LIMIT_S,
+        "its status says why it fails",
+    )
+    wait_until(lambda: len(deployment.lines(OUTPUT)) == 3, LIMIT_S, "all rows are out")
+    code, answer = ask(deployment.active(), "switch", digest(NEW))
+    assert (code, answer["reason"]) == (409, "not-in-step")
+    assert deployment.active().status()["epoch"] == epoch
+    assert all(engine.status()["in_sync"] for engine in others)
+    assert [engine.status()["restarts"] for engine in others] == [0, 0]
+    assert ask(deployment.active(), "end", digest(NEW))[0] == 202
+    give(deployment, chosen, tmp_path / "old.xml")
+    deployment.wait_in_sync()
+    assert not deployment.order_records()[-1].get("shadow")
+
+
+def test_nothing_goes_over_to_a_model_that_nobody_runs_in_step(deployment: Deployment) -> None:
+    code, answer = ask(deployment.active(), "switch", "f" * 64)
+    assert (code, answer["reason"]) == (409, "not-in-step")
+    others = [engine for engine in deployment.engines if engine is not deployment.active()]
+    code, answer = ask(others[0], "switch", "f" * 64)
+    assert (code, answer["reason"]) == (409, "not-active")
+    assert all(not record.get("switch") for record in deployment.order_records())
