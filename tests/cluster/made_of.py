@@ -42,7 +42,7 @@ def _objects(deployment: Deployment) -> list[Object]:
         *kafka.kafka(deployment),
         *engines.model(deployment, MODEL),
         *engines.engines(deployment, MODEL),
-        *adapters.adapters(deployment, MODEL),
+        *adapters.adapters(deployment, MODEL.digest),
     ]
 
 

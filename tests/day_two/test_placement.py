@@ -98,7 +98,7 @@ def sets(objects: list[Object]) -> list[Object]:
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_all_that_mount_a_volume_of_one_node_are_on_one_node(namespace: str, number: int) -> None:
     """Adapters and the sample's producer, whichever comes first."""
-    made = sets(adapters.adapters(deployment(**FULL), MODEL))
+    made = sets(adapters.adapters(deployment(**FULL), MODEL.digest))
     producer = idle(yaml.safe_load(PRODUCER.read_text()))
     both = [producer, *made] if number % 2 else [*made, producer]
     nodes = placed(namespace, [*claim(namespace, "ReadWriteOnce"), *both], count=4)
@@ -106,7 +106,7 @@ def test_all_that_mount_a_volume_of_one_node_are_on_one_node(namespace: str, num
 
 
 def test_those_that_share_a_volume_of_many_nodes_spread(namespace: str) -> None:
-    made = sets(adapters.adapters(deployment(**FULL), MODEL, {"demo-data"}))
+    made = sets(adapters.adapters(deployment(**FULL), MODEL.digest, {"demo-data"}))
     nodes = placed(namespace, [*claim(namespace, "ReadWriteMany"), *made], count=3)
     assert nodes["demo-input-memory-0"] != nodes["demo-input-memory-1"], nodes
 

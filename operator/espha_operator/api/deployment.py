@@ -33,6 +33,8 @@ class Deployment:
     spec: Spec
     images: Images = field(default_factory=Images)
     unknown: tuple[str, ...] = ()
+    rollback: str = ""
+    """First digits of an earlier model's digest, which is to run in place of that of the spec."""
 
     @property
     def root(self) -> str:
@@ -72,6 +74,21 @@ class Deployment:
         # Without the first bit it cannot start with '-', which a command line takes for an option.
         clean = bytes([made[0] & 0x7F]) + made[1:]
         return base64.urlsafe_b64encode(clean).decode().rstrip("=")
+
+
+@dataclass(frozen=True)
+class ModelVersion:
+    """A version of the model that has run, or was to run; what it says never changes.
+
+    Attributes:
+        digest: its digest.
+        xml: its text. Layout and comments of a later one of the same digest change nothing.
+        made: when its ConfigMap was made, as Kubernetes says it.
+    """
+
+    digest: str
+    xml: str
+    made: str = ""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,12 @@ PAUSED = "espha.dev/paused"
 APPLIED = "espha.dev/applied"
 # Annotation of a deployment: a pod that is to be rebuilt with an empty volume.
 REPLACE = "espha.dev/replace"
+# Annotation of a deployment: the first digits of the digest of an earlier model, which is to run in
+# place of the one in the spec.
+ROLLBACK = "espha.dev/rollback"
+# Label of a ConfigMap with a version of a model, and annotation of it: the digest, short and whole.
+MODEL_LABEL = "espha.dev/model"
+MODEL_DIGEST = "espha.dev/model-digest"
 
 ZOOKEEPER_PORT = 2181
 KAFKA_PORT = 9092

@@ -6,7 +6,7 @@ from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.reconcile import models
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import owners, selector
-from espha_operator.resources.engines import MODEL_KEY
+from espha_operator.resources.versions import FILE
 
 
 class LastGood:
@@ -40,7 +40,7 @@ class LastGood:
         """Return the models in ConfigMaps that the deployment owns, the newest first."""
         things = self._cluster.list("ConfigMap", deployment.namespace, selector(deployment))
         for thing in sorted(things, key=_age, reverse=True):
-            text = (thing.get("data") or {}).get(MODEL_KEY)
+            text = (thing.get("data") or {}).get(FILE)
             if text is None or deployment.uid not in owners(thing):
                 continue
             read = models.read(text, thing["metadata"]["name"], deployment)

@@ -14,6 +14,7 @@ from espha_operator.api import Spec
 from espha_operator.api.adapters import Adapter
 from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.images import Images
+from espha_operator.api.names import ROLLBACK
 from espha_operator.reconcile import connectors
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import Verdict
@@ -31,7 +32,14 @@ def parse(resource: dict[str, Any], images: Images) -> Deployment | Verdict:
         return Verdict(Reason.INVALID_SPEC, _sentences(error))
     meta = resource["metadata"]
     return Deployment(
-        meta["name"], meta["namespace"], meta["uid"], meta["generation"], spec, images, unknown
+        meta["name"],
+        meta["namespace"],
+        meta["uid"],
+        meta["generation"],
+        spec,
+        images,
+        unknown,
+        str((meta.get("annotations") or {}).get(ROLLBACK, "")),
     )
 
 

@@ -10,7 +10,7 @@ from espha_operator.api.names import APPLIED
 from espha_operator.reconcile.rolling import engines_kept
 from espha_operator.resources import adapters, engines, kafka, zookeeper
 from espha_operator.resources.meta import Object, checksum
-from espha_operator.status import checks
+from espha_operator.status import checks, model_change
 from espha_operator.status.facts import Facts, Promise
 from espha_operator.status.storage import DiskFacts
 
@@ -31,12 +31,12 @@ def plan(facts: Facts) -> list[Object] | None:
     wanted = zookeeper.zookeeper(deployment)
     if facts.exists("kafka") or not facts.disks.foreign:
         wanted += kafka.kafka(deployment, _may_format(facts.disks))
-    wanted += engines.model(deployment, model)
+    wanted += engines.model(deployment, model, model_change.kept(facts))
     if facts.exists("engine") or _may_start_engines(facts):
         wanted += engines.engines(_with_engines(facts), model)
     if _adapters_exist(facts) or facts.active is not None:
         wanted += adapters.adapters(
-            _without(deployment, _misfits(facts)), model, facts.shared_claims
+            _without(deployment, _misfits(facts)), model_change.running(facts), facts.shared_claims
         )
     closed = {f"{deployment.name}-{component}" for component in facts.guarded}
     return [_signed(_closed(thing, closed)) for thing in wanted]

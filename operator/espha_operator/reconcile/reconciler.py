@@ -8,10 +8,18 @@ from functools import partial
 from kubernetes.client.exceptions import ApiException
 
 from espha_operator.api import KIND, Status
-from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.images import Images
 from espha_operator.api.names import PAUSED
-from espha_operator.reconcile import connectors, models, plan, switchover, upgrades
+from espha_operator.reconcile import (
+    connectors,
+    model_change,
+    models,
+    plan,
+    switchover,
+    upgrades,
+    versions,
+)
 from espha_operator.reconcile.applier import REFUSED, Applier
 from espha_operator.reconcile.claims import Claims
 from espha_operator.reconcile.cluster import Cluster, reason
@@ -104,6 +112,7 @@ class Reconciler:
         self._upgrader.tell(facts)
         addresses = {pod.name: pod.address for pod in seen.pods}
         if not facts.paused:
+            facts = facts.replace(change=model_change.follow(facts, addresses, proof))
             facts = facts.replace(rolling=self._roller.step(resource, facts, seen))
         switchover.follow(self._cluster, resource, facts, addresses, proof)
         if not facts.paused:
@@ -172,7 +181,8 @@ class Reconciler:
         self, deployment: Deployment, seen: Observed, before: Status, created: str, *, paused: bool
     ) -> Facts:
         was = before.condition("Progressing")
-        model = self._read_model(deployment)
+        known = versions.read(self._cluster, deployment)
+        model = versions.settled(self._read_model(deployment, known), known)
         if isinstance(model, ModelFacts):
             model = self._unless_claimed(deployment, created, model)
         last_good = self._planned_last(deployment, model, before)
@@ -187,6 +197,7 @@ class Reconciler:
             last_good=last_good,
             images={pod.name: pod.image for pod in seen.pods},
             paused=paused,
+            versions=known,
             progressing=was is not None and was.status == "True",
             webhook=self._webhook(),
         )
@@ -210,8 +221,12 @@ class Reconciler:
         text = f"{other} writes topics {model.prefix}.* on the same Kafka, and came first:"
         return Verdict(Reason.CONFLICT, f"{text} give spec.topics.prefix another value.")
 
-    def _read_model(self, deployment: Deployment) -> ModelFacts | Verdict:
-        text = models.text(deployment, partial(self._read_config_map, deployment))
+    def _read_model(
+        self, deployment: Deployment, known: tuple[ModelVersion, ...]
+    ) -> ModelFacts | Verdict:
+        text = versions.rolled_back(deployment, known) or models.text(
+            deployment, partial(self._read_config_map, deployment)
+        )
         if isinstance(text, Verdict):
             return text
         spec = deployment.spec

@@ -4,23 +4,21 @@ from collections.abc import Container
 
 from espha.protocol.settings import Settings
 from espha_operator.api.adapters import USUAL_ADAPTER, Adapter
-from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HTTP_PORT
-from espha_operator.resources import common, supervised
+from espha_operator.resources import common, supervised, versions
 from espha_operator.resources.meta import Object, checksum
 
 ADAPTER = "adapter"
 _CONFIG = "/etc/espha"
 
 
-def adapters(
-    deployment: Deployment, facts: ModelFacts, shared: Container[str] = ()
-) -> list[Object]:
+def adapters(deployment: Deployment, digest: str, shared: Container[str] = ()) -> list[Object]:
     """Return the objects of all adapters, and the Service that names their pods.
 
     Args:
         deployment: whose adapters they are.
-        facts: of the model.
+        digest: of the model whose windows they read or write.
         shared: claims of volumes that several nodes can mount at a time.
     """
     wanted = deployment.spec.adapters.every
@@ -33,12 +31,12 @@ def adapters(
         {"http": HTTP_PORT},
         headless=True,
     )
-    made = (_adapter(deployment, facts, one, shared) for one in wanted)
+    made = (_adapter(deployment, digest, one, shared) for one in wanted)
     return [headless, *(thing for some in made for thing in some)]
 
 
 def _adapter(
-    deployment: Deployment, facts: ModelFacts, adapter: Adapter, shared: Container[str]
+    deployment: Deployment, digest: str, adapter: Adapter, shared: Container[str]
 ) -> list[Object]:
     name = f"{deployment.name}-{adapter.label}"
     config = adapter.text()
@@ -51,8 +49,8 @@ def _adapter(
         service=f"{deployment.name}-adapter-headless",
         replicas=adapter.pods,
         container=_container(deployment, adapter),
-        volumes=[_projected(f"{deployment.name}-model", name), *_data(adapter)],
-        checksum=checksum(facts.xml, config),
+        volumes=[_projected(versions.name(deployment, digest), name), *_data(adapter)],
+        checksum=checksum(digest, config),
         # An active one commits what is under way before it ends.
         grace=10,
         selector=own,

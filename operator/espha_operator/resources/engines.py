@@ -1,24 +1,30 @@
 """Engines: pods that run the model, and a Service for the active one."""
 
+from collections.abc import Iterable
+
 from espha.protocol.settings import HEAP_MIB, Settings, variable
-from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
 from espha_operator.api.spec import USUAL_ENGINE
-from espha_operator.resources import common, supervised
+from espha_operator.resources import common, supervised, versions
 from espha_operator.resources.jvm import heap_mib
 from espha_operator.resources.meta import TOKEN_KEY, Object, checksum, token_name
 
 ENGINE = "engine"
 _SNAPSHOTS = "snapshots"
-MODEL_KEY = "model.xml"
 # The state lies in Python's memory; the JVM only passes batches on.
 _SHARE, _MOST_MIB = 1 / 3, 2048
 
 
-def model(deployment: Deployment, facts: ModelFacts) -> list[Object]:
-    """Return the model as checked: a broken edit of the user's ConfigMap must not reach a pod."""
-    name = f"{deployment.name}-model"
-    return [common.config_map(deployment, name, ENGINE, {MODEL_KEY: facts.xml})]
+def model(
+    deployment: Deployment, facts: ModelFacts, kept: Iterable[ModelVersion] = ()
+) -> list[Object]:
+    """Return the model as checked: a broken edit of the user's ConfigMap must not reach a pod.
+
+    Versions that are `kept` may still run somewhere, or be wanted again.
+    """
+    texts = {one.digest: one.xml for one in kept} | {facts.digest: facts.xml}
+    return [versions.version(deployment, digest, xml) for digest, xml in texts.items()]
 
 
 def engines(deployment: Deployment, facts: ModelFacts) -> list[Object]:
@@ -57,8 +63,10 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         service=f"{name}-headless",
         replicas=spec.replicas,
         container=container,
-        volumes=[{"name": "config", "configMap": {"name": f"{deployment.name}-model"}}],
-        checksum=checksum(facts.xml),
+        volumes=[
+            {"name": "config", "configMap": {"name": versions.name(deployment, facts.digest)}}
+        ],
+        checksum=checksum(facts.digest),
         # An active engine hands over before it ends.
         grace=10,
         storage=spec.snapshots.storage,

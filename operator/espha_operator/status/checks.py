@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from espha.protocol.states import EngineState
 from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.model_change import model_rolled_out
 from espha_operator.status.reasons import Reason
 from espha_operator.status.storage import CRITICAL, WARN, Room, fullest, sentence
 from espha_operator.status.summary import summarise
@@ -220,6 +221,7 @@ CHAIN: tuple[tuple[str, Check], ...] = (
     ("ZooKeeperReady", zookeeper_ready),
     ("KafkaReady", kafka_ready),
     ("TopicsReady", topics_ready),
+    ("ModelRolledOut", model_rolled_out),
     ("EnginesReady", engines_ready),
     ("ReplicasInSync", replicas_in_sync),
     ("SnapshotsInReach", snapshots_in_reach),

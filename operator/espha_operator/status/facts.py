@@ -6,7 +6,7 @@ from typing import Any
 
 from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
-from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.status import UsedImages
 from espha_operator.status.reasons import Reason
 from espha_operator.status.storage import DiskFacts
@@ -141,6 +141,10 @@ class Facts:
     engines: tuple[ReplicaStatus, ...] = ()
     topics: TopicFacts | None = None
     error: str = ""
+    versions: tuple[ModelVersion, ...] = ()
+    """The versions of the model of which there is a ConfigMap, the newest first."""
+    change: str = ""
+    """Why the model cannot be changed further just now; empty: it can, or need not be."""
     rolling: str = ""
     disks: DiskFacts | None = None
     guarded: frozenset[str] = frozenset()

@@ -74,6 +74,24 @@ class Reason(Explained):
     MISSING = "Missing", "Some topics do not exist yet."
     MADE = "Made", "All topics exist.", True
 
+    UNKNOWN_VERSION = (
+        "UnknownVersion",
+        "There is no earlier model that a roll-back could mean.",
+        False,
+        True,
+    )
+    NO_SHADOW = "NoShadow", "No engine has been given the new model yet."
+    IN_SHADOW = "InShadow", "An engine catches up with the new model, in the shadow."
+    SHADOW_FAILED = (
+        "ShadowFailed",
+        "The new model cannot be run; the old one leads.",
+        False,
+        True,
+    )
+    SWITCHING = "Switching", "The new model is in step, and the order log goes over to it."
+    FOLLOWING = "Following", "The new model leads, and the other engines go over to it."
+    ROLLED_OUT = "RolledOut", "All engines run the model.", True
+
     NO_ACTIVE_ENGINE = "NoActiveEngine", "No engine is active."
     ENGINES_REFUSE = "EnginesRefuse", "An engine cannot use the model as it is.", False, True
     ENGINES_MISSING = "EnginesMissing", "Some engines are not ready."

@@ -131,7 +131,9 @@ def test_scaling_and_healing_go_on_with_the_last_good_model(
     steps.until_quiet()
     assert cluster.objects["StatefulSet", "demo-engine"]["spec"]["replicas"] == 5
     assert ("Service", "demo-kafka") in cluster.objects
-    assert cluster.objects["ConfigMap", "demo-model"]["data"]["model.xml"] == "<project/>"
+    assert (
+        cluster.objects["ConfigMap", "demo-model-9f2c00000000"]["data"]["model.xml"] == "<project/>"
+    )
     assert status(cluster)["model"] == "HA_Project@9f2c"
     assert condition(cluster, "ModelValid")[0] == "False"
     assert condition(cluster, "Ready")[0] == "False"
@@ -338,6 +340,7 @@ def test_a_start_is_told(cluster: MemoryCluster, steps: Play) -> None:
     assert [one[:2] for one in events(cluster)] == [
         ("Normal", "RolloutStarted"),
         ("Normal", "TopicsReady"),
+        ("Normal", "ModelRolledOut"),
         ("Normal", "Available"),
         ("Normal", "RolloutFinished"),
     ]
@@ -348,7 +351,7 @@ def test_what_has_been_told_is_not_told_again(cluster: MemoryCluster, steps: Pla
     change(cluster, **BAD)
     steps.until_quiet()
     told = [one[:2] for one in events(cluster)]
-    assert told[4:] == [("Warning", "InvalidModel")]
+    assert told[5:] == [("Warning", "InvalidModel")]
     restarted(cluster).until_quiet()
     assert events(cluster) == []
 

@@ -47,7 +47,7 @@ FOREIGN: Object = {
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("ConfigMap", "demo-model"),
+        ("ConfigMap", "demo-model-9f2c00000000"),
         ("Service", "demo-kafka"),
         ("StatefulSet", "demo-input-memory"),
     ],
@@ -78,7 +78,7 @@ def test_one_refused_object_holds_up_no_other_and_is_tried_seldom(
     cluster.refuses["demo-kafka"] = refusal(403, "exceeded quota")
     steps.until_quiet()
     assert ("StatefulSet", "demo-zookeeper") in cluster.objects
-    assert ("ConfigMap", "demo-model") in cluster.objects
+    assert ("ConfigMap", "demo-model-9f2c00000000") in cluster.objects
     cluster.writes.clear()
     for _ in range(600):
         steps.clock.now += 1

@@ -41,7 +41,9 @@ def with_pod(component: str, pod: Object) -> Object:
     """The pod template of a component whose `pod` says this."""
     if component == "adapters":
         inputs = [{**ADAPTERS["inputs"][0], "pod": pod}]
-        made = adapters.adapters(deployment(adapters={"inputs": inputs}), MODEL, {"demo-data"})
+        made = adapters.adapters(
+            deployment(adapters={"inputs": inputs}), MODEL.digest, {"demo-data"}
+        )
     else:
         given = deployment(**{component: {"pod": pod}})
         build: dict[str, Callable[[], list[Object]]] = {
@@ -101,7 +103,7 @@ def test_a_constraint_for_zones_replaces_the_usual_one() -> None:
 
 
 def placed(shared: set[str]) -> list[Object]:
-    return adapters.adapters(deployment(**FULL), MODEL, shared)
+    return adapters.adapters(deployment(**FULL), MODEL.digest, shared)
 
 
 def test_pods_of_a_volume_for_one_node_run_on_one_node() -> None:
@@ -139,7 +141,7 @@ def test_pods_of_a_volume_for_many_nodes_spread() -> None:
 def test_the_label_of_a_claim_with_a_long_name_is_a_fingerprint() -> None:
     long = 100 * "a"
     inputs = [{**ADAPTERS["inputs"][0], "volume": {"claimName": long}}]
-    (one,) = sets(adapters.adapters(deployment(adapters={"inputs": inputs}), MODEL))
+    (one,) = sets(adapters.adapters(deployment(adapters={"inputs": inputs}), MODEL.digest))
     assert len(one["spec"]["template"]["metadata"]["labels"]["espha.dev/claim"]) == 16
 
 

@@ -48,7 +48,9 @@ def test_a_model_that_becomes_invalid_changes_no_model_that_runs(
     cluster.objects["EspHaDeployment", "demo"]["spec"]["model"] = {"inline": "<bad/>"}
     steps.until_quiet()
     assert {key for key in cluster.objects if key[0] == "StatefulSet"} == running
-    assert cluster.objects["ConfigMap", "demo-model"]["data"]["model.xml"] == "<project/>"
+    assert (
+        cluster.objects["ConfigMap", "demo-model-9f2c00000000"]["data"]["model.xml"] == "<project/>"
+    )
     assert status(cluster)["phase"] == "Invalid"
 
 

@@ -24,7 +24,7 @@ def everything(**spec: Any) -> Objects:
         *kafka.kafka(made),
         *engines.model(made, MODEL),
         *engines.engines(made, MODEL),
-        *adapters.adapters(made, MODEL),
+        *adapters.adapters(made, MODEL.digest),
     ]
 
 
@@ -60,7 +60,7 @@ def test_engines_are_golden(golden: Callable[[str, Objects], None]) -> None:
 
 
 def test_adapters_are_golden(golden: Callable[[str, Objects], None]) -> None:
-    golden("adapters", adapters.adapters(deployment(**FULL), MODEL))
+    golden("adapters", adapters.adapters(deployment(**FULL), MODEL.digest))
 
 
 def test_adapters_can_read_their_configuration(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""Versions of the model: what the deployment's own ConfigMaps say, and which one is wanted."""
+
+from dataclasses import replace
+
+from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
+from espha_operator.api.names import MODEL_DIGEST
+from espha_operator.reconcile.cluster import Cluster
+from espha_operator.reconcile.observe import selector
+from espha_operator.resources.meta import Object
+from espha_operator.resources.versions import FILE
+from espha_operator.status.facts import Verdict
+from espha_operator.status.reasons import Reason
+
+_SHORTEST = 4
+
+
+def read(cluster: Cluster, deployment: Deployment) -> tuple[ModelVersion, ...]:
+    """Return the versions of which there is a ConfigMap, the newest first."""
+    found = cluster.list("ConfigMap", deployment.namespace, selector(deployment))
+    versions = [one for each in found if (one := _version(each, deployment))]
+    return tuple(sorted(versions, key=lambda one: one.made, reverse=True))
+
+
+def rolled_back(
+    deployment: Deployment, versions: tuple[ModelVersion, ...]
+) -> tuple[str, str] | Verdict | None:
+    """Return the model that a roll-back asks for, and where it is from; None: none is asked for."""
+    wanted = deployment.rollback
+    if not wanted:
+        return None
+    meant = [one for one in versions if one.digest.startswith(wanted)]
+    if len(wanted) < _SHORTEST or len(meant) != 1:
+        known = ", ".join(one.digest[:12] for one in versions) or "none"
+        text = f'espha.dev/rollback: "{wanted}" is not one earlier model; there are: {known}.'
+        return Verdict(Reason.UNKNOWN_VERSION, text)
+    return meant[0].xml, f"model {meant[0].digest[:12]}"
+
+
+def settled(
+    model: ModelFacts | Verdict, versions: tuple[ModelVersion, ...]
+) -> ModelFacts | Verdict:
+    """Return a model with the text under which it is known: nobody changes that any more."""
+    if isinstance(model, Verdict):
+        return model
+    texts = {one.digest: one.xml for one in versions}
+    return replace(model, xml=texts.get(model.digest, model.xml))
+
+
+def _version(found: Object, deployment: Deployment) -> ModelVersion | None:
+    meta, data = found["metadata"], found.get("data") or {}
+    digest = (meta.get("annotations") or {}).get(MODEL_DIGEST)
+    ours = any(one["uid"] == deployment.uid for one in meta.get("ownerReferences") or [])
+    if not digest or not ours or FILE not in data:
+        return None
+    return ModelVersion(digest, data[FILE], meta.get("creationTimestamp") or "")
