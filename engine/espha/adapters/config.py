@@ -33,6 +33,10 @@ class ConfigError(Exception):
     """An adapter cannot start as it is configured; the text says what to change."""
 
 
+class Held(Exception):  # noqa: N818 - it names a state
+    """A source has to wait for something; the text says for what. Nothing is lost."""
+
+
 class Part(BaseModel):
     """A part of a configuration: camelCase outside, no unknown fields, read only."""
 

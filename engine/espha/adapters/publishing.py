@@ -1,33 +1,42 @@
 """Input adapters: publish the rows of a source, each one once, whoever of the pair does it.
 
-Standby: wait to be elected.
-Active: fence the other one; read this adapter's last committed position back from the topic; from
-there, publish what the source has. Row and position are one record, so they cannot disagree.
+Standby: read this adapter's last committed position back from the topic; follow the active one from
+there, so that the source is open where that one stands. Wait to be elected.
+Active: fence the other one; read its last positions; from there, publish what the source has. Row
+and position are one record, so they cannot disagree.
 No longer active (its pod ends): commit what is under way, and end.
 
 Rows that nobody needs any more are removed from the topic. So each transaction also leaves its last
-position on a compacted topic, `<prefix>.P`, which counts where the topic has no row of the adapter.
+position on a compacted topic, `<prefix>.P`: that is what a standby follows, and what counts where
+the topic has no row of the adapter.
 """
 
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import structlog
-from confluent_kafka import Message
+from confluent_kafka import KafkaError, Message
 
 from espha.adapters.common import problem_of
-from espha.adapters.config import ConfigError, Job
+from espha.adapters.config import ConfigError, Held, Job
 from espha.backoff import Backoff
-from espha.kafka.reader import Offsets, last_matching
+from espha.kafka.reader import Offsets, Standstill, check, last_matching, reader
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import SOURCE_HEADER, position_key
-from espha.protocol.sizes import ROW_BYTES
+from espha.protocol.sizes import ROW_BYTES, TRANSACTION_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import InputProgress
 
 _POLL_S = 0.02
+_FOLLOW_S = 0.05
+_HELD_S = 1.0
+_FETCH_MS = 20
+_AT_ONCE = 1000
+_TRANSACTION_S = 0.05
+"""A transaction is closed then, though more rows are there: others wait for its rows."""
 
 _LOG = structlog.get_logger()
 
@@ -62,8 +71,13 @@ class Source(Protocol):
         """Return the records that are there now, often none, each with the position behind it.
 
         Raises:
+            Held: they have to be waited for.
             OSError: they cannot be read at the moment.
         """
+        ...
+
+    def advance(self, position: Mapping[str, Any], /) -> None:
+        """Go to a position that another adapter has published; errors wait for the next poll."""
         ...
 
     def close(self) -> None:
@@ -83,17 +97,77 @@ def publish(job: Job, open_source: OpenSource) -> None:
         LogError, WriterFailed: Kafka refuses.
     """
     writer = FencedWriter(job.bootstrap, f"{job.prefix}.in.{job.name}")
-    job.control.report(EngineState.STANDBY, True)
-    while not job.control.wait_active(60.0):
-        pass
-    writer.fence()
-    kept = kept_position(job.bootstrap, job.positions, job.topic, job.name)
-    source = open_source(last_position(job.bootstrap, job.positions, job.topic, job.name, kept))
-    if kept is None:
+    with Positions(job.bootstrap, job.positions, job.topic, job.name) as positions:
+        source = open_source(positions.last)
+        job.control.report(EngineState.STANDBY, True)
+        while not job.control.wait_active(_FOLLOW_S):
+            if positions.follow():
+                source.advance(positions.last or {})
+        writer.fence()
+        if positions.read_to_end():
+            source.advance(positions.last or {})
+    if not positions.kept:
         # Now, and not with the first row: without it no row of the topic is ever removed.
         writer.commit([_kept(job, source.position)])
     _LOG.info("active", topic=job.topic, source=source.name)
     _Publisher(job, source, writer).run()
+
+
+class Positions:
+    """An adapter's last position, as the topic of positions tells it from now on.
+
+    Attributes:
+        last: the newest one that is known; None: there is none.
+        kept: whether there is one on the topic of positions.
+    """
+
+    def __init__(self, bootstrap: str, positions: str, topic: str, adapter: str) -> None:
+        """Read the last position.
+
+        Raises:
+            ConfigError, LogError: see `last_position`.
+        """
+        self._topic, self._key = positions, position_key(topic, adapter)
+        self._offsets = Offsets(bootstrap)
+        self._reached = self._offsets.end(positions)
+        kept = kept_position(bootstrap, positions, topic, adapter)
+        self.kept = kept is not None
+        self.last = last_position(bootstrap, positions, topic, adapter, kept)
+        self._consumer = reader(bootstrap, {positions: self._reached}, _FETCH_MS)
+
+    def __enter__(self) -> Self:
+        """Return this."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        self._consumer.close()
+
+    def follow(self, wait_s: float = 0.0) -> bool:
+        """Take what has come, waiting for it as long as said; tell whether the position moved."""
+        moved = False
+        for message in self._consumer.consume(_AT_ONCE, wait_s):
+            if check(message):
+                self._reached = message.offset() + 1
+                if message.key() == self._key:
+                    self.last = json.loads(message.value() or b"null")
+                    self.kept = moved = True
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                self._reached = max(self._reached, message.offset())
+        return moved
+
+    def read_to_end(self) -> bool:
+        """Take all that is committed now; tell whether the position moved.
+
+        Raises:
+            LogError: the topic cannot be read.
+        """
+        end, moved = self._offsets.end(self._topic), False
+        standstill = Standstill(f"topic {self._topic}")
+        while self._reached < end:
+            moved = self.follow(_FETCH_MS / 1000) or moved
+            standstill.look(self._reached)
+        return moved
 
 
 def last_position(
@@ -171,9 +245,14 @@ class _Publisher:
         self._report(self._source.position)
         while self._control.role is Role.ACTIVE:
             try:
-                found = self._source.poll()
+                found = self._transaction()
+            except Held as held:
+                self._say(f"{self._source.name}: {held}")
+                pause.wait(min(backoff.next(), _HELD_S))
+                continue
             except OSError as error:
-                self._trouble(problem_of(self._source.name, error))
+                self._source.close()
+                self._say(problem_of(self._source.name, error))
                 pause.wait(backoff.next())
                 continue
             backoff.reset()
@@ -183,7 +262,25 @@ class _Publisher:
                 self._rows += len(found)
                 self._report(found[-1][1])
             else:
+                if self._told:
+                    self._report(self._source.position)
                 pause.wait(_POLL_S)  # there is no event for "a file grew" on network volumes
+
+    def _transaction(self) -> list[tuple[bytes, Position]]:
+        """Return what goes into one transaction: what is there, within bounds."""
+        deadline = time.monotonic() + _TRANSACTION_S
+        found = list(self._source.poll())
+        size = sum(len(value) for value, _ in found)
+        while found and size < TRANSACTION_BYTES and time.monotonic() < deadline:
+            try:
+                more = self._source.poll()
+            except (Held, OSError):
+                break  # the next poll says it again
+            if not more:
+                break
+            size += sum(len(value) for value, _ in more)
+            found += more
+        return found
 
     def _record(self, value: bytes, position: Position) -> Record:
         if len(value) > ROW_BYTES:
@@ -198,10 +295,9 @@ class _Publisher:
         self._told = ""
         self._control.report(EngineState.ACTIVE, True, position.progress(self._rows))
 
-    def _trouble(self, message: str) -> None:
-        self._source.close()
+    def _say(self, message: str) -> None:
         if message != self._told:
             self._told = message
             _LOG.error(message)
-            progress = InputProgress(rows=self._rows)
+            progress = self._source.position.progress(self._rows)
             self._control.report(EngineState.ACTIVE, True, progress, message=message)

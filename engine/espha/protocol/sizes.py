@@ -26,6 +26,9 @@ CUT_BYTES = 64 << 10
 ROW_BYTES = 1 << 20
 """Value of a record that an input adapter publishes; as a dead letter it is still whole."""
 
+TRANSACTION_BYTES = 1 << 20
+"""Rows that an input adapter publishes in one transaction; a poll of its source is not cut."""
+
 BATCH_BYTES = 4 << 20
 """Input that the active engine takes for one batch, unless the first record alone is larger."""
 

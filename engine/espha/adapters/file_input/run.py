@@ -1,14 +1,34 @@
-"""Publishes the rows of a CSV file."""
+"""Publishes the rows of CSV files."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from espha.adapters.config import ConfigError, Job
-from espha.adapters.file_input.source import Position, SourceFile, source_position
+from espha.adapters.file_input.position import Position, source_position
+from espha.adapters.file_input.reading import SourceRow
+from espha.adapters.file_input.source import SourceFile
 from espha.adapters.file_input.spec import InputFile
 from espha.adapters.publishing import publish
 from espha.connectors.files import record_layout
-from espha.records.text import canonical_writer
+from espha.records.text import canonical_writer, quoted
+
+NOT_A_ROW = "not a row"
+"""In place of the opcode: no engine takes such a record, and its dead letter says why."""
+
+
+class _Files(Protocol):
+    """What yields rows; see `SourceFile`."""
+
+    @property
+    def position(self) -> Position: ...
+
+    def poll(self) -> Sequence[tuple[SourceRow, Position]]: ...
+
+    def advance(self, position: Position) -> None: ...
+
+    def look(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def run(job: Job, file: InputFile) -> None:
@@ -19,11 +39,13 @@ def run(job: Job, file: InputFile) -> None:
 
 
 class _Rows:
-    """The rows of the file as records; see `espha.adapters.publishing.Source`."""
+    """The rows as records; see `espha.adapters.publishing.Source`."""
 
     def __init__(self, job: Job, file: InputFile, position: Mapping[str, Any] | None) -> None:
         self.name = str(file.path)
-        self._source = SourceFile(file, source_position(job.name, file.path, position))
+        self._file = file
+        self._source: _Files = SourceFile(file, source_position(job.name, file.path, position))
+        self._source.look()
         self._write = canonical_writer(job.window, file)
 
     @property
@@ -31,10 +53,18 @@ class _Rows:
         return self._source.position
 
     def poll(self) -> list[tuple[bytes, Position]]:
-        return [
-            (self._write(columns).encode("utf-8", "surrogateescape"), position)
-            for columns, position in self._source.poll()
-        ]
+        return [(self._record(row, position), position) for row, position in self._source.poll()]
+
+    def advance(self, position: Mapping[str, Any]) -> None:
+        self._source.advance(Position.from_object(position))
 
     def close(self) -> None:
         self._source.close()
+
+    def _record(self, row: SourceRow, position: Position) -> bytes:
+        if row.reason:
+            where = f"line {row.line} of {position.file}: {row.reason}"
+            text = ",".join((NOT_A_ROW, quoted(where), *map(quoted, row.columns)))
+        else:
+            text = self._write(row.columns)
+        return text.encode("utf-8", "surrogateescape")

@@ -1,178 +1,314 @@
-"""A CSV file that others write: read on from a position, notice when it became another file."""
+"""A CSV file that others write: read on from a position, through all its rotations."""
 
-import hashlib
-import json
+import contextlib
+import errno
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import structlog
 
+from espha.adapters.config import Held
+from espha.adapters.file_input.content import open_content
+from espha.adapters.file_input.kin import rotated, with_inode
+from espha.adapters.file_input.position import Place, Position
+from espha.adapters.file_input.reading import Fit, Reading, SourceRow
 from espha.adapters.file_input.spec import InputFile
-from espha.protocol.status import InputProgress
-from espha.records.rows import BOM, csv_rows, skip_lines
-
-_CHUNK = 262_144
-_MARK_BYTES = 256
-_CLOSED = -1
 
 _LOG = structlog.get_logger()
+_LOOK_S = 1.0
 
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How far a file was read: behind `line` lines and `offset` bytes of its `generation`.
-
-    `mark` is a fingerprint of the bytes at the file's beginning and just before `offset`: as long
-    as it fits, the file at `file` still continues what was read.
-    """
-
-    adapter: str
-    file: str
-    generation: int = 1
-    line: int = 0
-    offset: int = 0
-    mark: str = ""
-
-    def to_header(self) -> bytes:
-        """Return the value of the `espha-source` header."""
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
-
-    @classmethod
-    def from_header(cls, value: bytes) -> "Position":
-        """Read a header's value back."""
-        return cls(**json.loads(value))
-
-    def progress(self, rows: int) -> InputProgress:
-        """Return what the status shows of it; `rows`: published in this life."""
-        return InputProgress(
-            rows=rows, line=self.line, offset=self.offset, generation=self.generation
-        )
-
-
-class SourceRow(NamedTuple):
-    """A row's columns, and the position behind it."""
-
-    columns: list[str]
-    position: Position
+Rows = list[tuple[SourceRow, Position]]
+"""Rows, each with the position behind it."""
 
 
 class SourceFile:
     """Reads the rows behind a position; call `poll` again and again.
 
-    A file that is replaced (renamed away, another one in its place) is first read to its end.
-    A file that got shorter, or has other content than what was read, is a new file: it is read
-    from its beginning, with the next generation number, and a log line says so.
+    A file that is rotated away is first read to its end, which counts when it has stood still for
+    a while. It stays open: what is written to it later comes, too, beside the rows of the file that
+    has taken its place.
     """
 
-    def __init__(self, file: InputFile, position: Position) -> None:
-        self._file = file
-        self._position = position
-        self._descriptor = _CLOSED
+    def __init__(
+        self, file: InputFile, position: Position, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Read `file` on from a position; `clock` counts seconds."""
+        self._file, self._clock = file, clock
+        self._path = file.path
+        self._adapter = position.adapter
+        self._place, self._late = position.place, position.before
+        self._now: Reading | None = None
+        self._before: Reading | None = None
         self._missing = False
+        self._goal: Position | None = None
+        self._looked = -_LOOK_S
 
     @property
     def position(self) -> Position:
         """Where the next poll goes on."""
-        return self._position
+        if self._goal:
+            return self._goal
+        before = self._before.place if self._before else self._late
+        place = self._now.place if self._now else self._place
+        return Position(self._adapter, str(self._path), place, before)
 
-    def poll(self) -> list[SourceRow]:
+    def look(self) -> None:
+        """Open the file, where that can be done, so that the position says which file it is."""
+        if self._now is None and self._clock() - self._looked >= _LOOK_S:
+            self._looked = self._clock()
+            with contextlib.suppress(OSError, Held):
+                self._open()
+
+    def advance(self, position: Position) -> None:
+        """Go to a position that another adapter has published, or as far as this file goes."""
+        self._goal = position
+        with contextlib.suppress(OSError):
+            if self._now and not self._now.reaches(position.place):
+                return  # the bytes are not here yet
+        self._reach(position)
+        self.look()
+
+    def _reach(self, goal: Position) -> None:
+        self._goal, reached, late = None, False, False
+        with contextlib.suppress(OSError):
+            reached = self._now is not None and self._now.advance(goal.place)
+            late = bool(self._before and goal.before and self._before.advance(goal.before))
+        if not reached:
+            self._let_go()
+        if self._before and not late:
+            self._before.close()
+            self._before = None
+        self._place, self._late = goal.place, goal.before
+
+    def poll(self) -> Rows:
         """Return the rows that are complete now, at most 256 kB of them; often none.
 
         Raises:
+            Held: the file is not what was read; it has to be waited for.
             OSError: the file is there but cannot be read.
         """
-        if self._descriptor == _CLOSED and not self._open():
+        if self._goal:
+            self._reach(self._goal)
+        if self._now and not self._now.same():
+            self._let_go()
+        if self._now is None:
+            self._open()
+        late = self._read_late()
+        if late or self._now is None:
+            return late
+        still = self._now.still_s() >= self._file.settle_s
+        final = still and not self._file.growing and self._now.content.whole()
+        before = self._now.offset
+        found = self._read(self._now, final)
+        if self._now and not found and self._now.offset == before:
+            self._follow(self._now, still)
+        return self._rows(found)
+
+    def _read(self, now: Reading, final: bool) -> list[SourceRow]:
+        kept = now.place
+        try:
+            return now.read(self._file, self._file.settle_s, final=final)
+        except OSError as error:
+            self._let_go()
+            self._place = kept  # what was read then does not count
+            if error.errno != errno.ESTALE:
+                raise
             return []
-        self._check_content()
-        found = list(self._read(final=not self._file.growing))
-        if found or not self._replaced():
-            return found
-        found = list(self._read(final=True))  # nobody writes to it any more
-        if not found:
-            self.close()
-        return found
 
     def close(self) -> None:
         """Let go of the file; the next poll opens it again."""
-        if self._descriptor != _CLOSED:
-            os.close(self._descriptor)
-            self._descriptor = _CLOSED
+        if self._goal:
+            self._reach(self._goal)
+        self._let_go()
+        if self._before:
+            self._late = self._before.place
+            self._before.close()
+            self._before = None
 
-    def _open(self) -> bool:
+    def _let_go(self) -> None:
+        if self._now:
+            self._place = self._now.place
+            self._now.close()
+            self._now = None
+
+    def _rows(self, found: list[SourceRow]) -> Rows:
+        if not found:
+            return []
+        file, generation = str(self._path), self.position.place.generation
+        light = [
+            (row, Position(self._adapter, file, Place(generation, row.line, row.offset)))
+            for row in found[:-1]
+        ]
+        return [*light, (found[-1], self.position)]
+
+    def _open(self) -> None:
+        """Find the file that goes on at the place, if there is one."""
+        if self._late and not self._before:
+            self._before = self._find(self._late)
+            self._late = self._before.place if self._before else None
+        self._now = self._find(self._place) or self._begin()
+        if self._now is None and not self._missing:
+            _LOG.info("waiting for the file to appear", file=str(self._path))
+        self._missing = self._now is None
+
+    def _find(self, place: Place) -> Reading | None:
+        """Open the file that a place is in, wherever rotation has put it."""
+        marks, names = place.marks, [kin.path for kin in rotated(self._path)]
+        if marks and marks.inode:
+            for path in with_inode(self._path, marks.inode):
+                if place.offset or path in (self._path, *names):
+                    found = self._try(path, place)
+                    if found:
+                        return found
+        if not place.offset:
+            return None
+        found = self._try(self._path, place)
+        if found:
+            return found
+        if self._fit(self._path, place) is Fit.SHORTER and self._file.truncated == "wait":
+            return None
+        return next(filter(None, (self._try(path, place) for path in reversed(names))), None)
+
+    def _try(self, path: Path, place: Place) -> Reading | None:
+        reading = self._opened(path, place.generation)
+        if reading and reading.resume(place) is Fit.CONTINUES:
+            return reading
+        if reading:
+            reading.close()
+        return None
+
+    def _fit(self, path: Path, place: Place) -> Fit | None:
+        reading = self._opened(path, place.generation)
+        if reading is None:
+            return None
         try:
-            self._descriptor = os.open(self._file.path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            if not self._missing:
-                _LOG.info("waiting for the file to appear", file=str(self._file.path))
-            self._missing = True
-            return False
-        self._missing = False
-        return True
+            return reading.resume(place)
+        finally:
+            reading.close()
 
-    def _replaced(self) -> bool:
+    def _opened(self, path: Path, generation: int) -> Reading | None:
         try:
-            there = self._file.path.stat()
+            content = open_content(path)
         except FileNotFoundError:
-            return False  # keep what we have open until another file is there
-        return not os.path.samestat(there, os.fstat(self._descriptor))
+            return None
+        return Reading(content, generation, self._clock) if content else None
 
-    def _check_content(self) -> None:
-        old = self._position
-        if old.offset == 0 or self._mark(old.offset) == old.mark:
-            return
-        size = os.fstat(self._descriptor).st_size
-        what = "got shorter" if size < old.offset else "has other content than what was read"
+    def _begin(self) -> Reading | None:
+        """Begin with a file: the first one, or one that is another one than what was read.
+
+        Raises:
+            Held: it may be the one that was read, or may become it.
+        """
+        place = self._place
+        if not place.offset:
+            return self._opened(self._path, place.generation)
+        if not self._path.exists():
+            return None
+        fit = self._fit(self._path, place) or Fit.SHORTER  # empty, or nearly so
+        if fit in (Fit.SHORTER, Fit.ALTERED) and self._file.truncated == "wait":
+            raise Held(self._sentence(fit, place))
         _LOG.warning(
-            f"the file {what}: it is read from its beginning as a new file",
-            file=str(self._file.path),
-            generation=old.generation + 1,
-            size=size,
-            read_up_to=old.offset,
+            "this is another file than the one that was read: it is read from its beginning",
+            file=str(self._path),
+            generation=place.generation + 1,
+            read_up_to=place.offset,
         )
-        self._position = replace(old, generation=old.generation + 1, line=0, offset=0, mark="")
+        return self._opened(self._path, place.generation + 1)
 
-    def _read(self, final: bool) -> Iterator[SourceRow]:
-        chunk = os.pread(self._descriptor, _CHUNK, self._position.offset)
-        at_end = len(chunk) < _CHUNK
-        start = self._skip_beginning(chunk)
-        for row in csv_rows(chunk[start:], self._file, final=final and at_end):
-            self._advance(row.size, row.lines)
-            if row.content:
-                yield SourceRow(row.content, self._position)
+    def _sentence(self, fit: Fit, place: Place) -> str:
+        advice = "put it back, or set truncated to new to read it from its beginning"
+        if fit is Fit.ALTERED:
+            return f"it begins like what was read, but was changed before byte {place.offset}; " + (
+                advice
+            )
+        with contextlib.suppress(OSError):
+            size = self._path.stat().st_size
+            return (
+                f"{place.offset} bytes were read, and it has {size} bytes on the disk: waiting "
+                f"until it is whole again; {advice}"
+            )
+        return f"it has less than the {place.offset} bytes that were read; {advice}"
 
-    def _skip_beginning(self, chunk: bytes) -> int:
-        """Step over what stands before the rows and is not behind us yet; return its length."""
-        start = len(BOM) if self._position.offset == 0 and chunk.startswith(BOM) else 0
-        size, lines = skip_lines(chunk[start:], self._file.header_lines - self._position.line)
-        if self._position.line + lines < self._file.header_lines:
-            return len(chunk)  # an incomplete header: nothing to read behind it yet
-        if start + size:
-            self._advance(start + size, lines)
-        return start + size
+    def _follow(self, now: Reading, still: bool) -> None:
+        """Go on to the file that has taken the place of one that is read to its end."""
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            return  # keep what is open until another file is there
+        if os.path.samestat(there, now.content.stat()):
+            return
+        kin = rotated(self._path)
+        names = [one.inode for one in kin]
+        if now.inode not in names and now.offset:
+            copy = self._try(self._path, now.place)
+            if copy:
+                now.close()
+                self._now = copy
+                return
+        if not still or not now.content.whole():
+            return
+        later = kin[names.index(now.inode) + 1 :] if now.inode in names else []
+        for path in (*(one.path for one in later), self._path):
+            following = self._opened(path, now.generation + 1)
+            if following and [one.path for one in rotated(self._path)] == [one.path for one in kin]:
+                self._switch(now, following, path)
+                return
+            if following:
+                following.close()
+                return
 
-    def _advance(self, size: int, lines: int) -> None:
-        old = self._position
-        offset = old.offset + size
-        self._position = replace(old, line=old.line + lines, offset=offset, mark=self._mark(offset))
+    def _switch(self, now: Reading, following: Reading, path: Path) -> None:
+        _LOG.warning(
+            "the file was replaced: the new one is read from its beginning",
+            file=str(path),
+            generation=following.generation,
+        )
+        if self._before:
+            self._drop(self._before)
+        self._before, self._now = now, following
 
-    def _mark(self, offset: int) -> str:
-        start = max(0, offset - _MARK_BYTES)
-        head = os.pread(self._descriptor, min(offset, _MARK_BYTES), 0)
-        tail = os.pread(self._descriptor, offset - start, start)
-        return hashlib.blake2b(head + tail, digest_size=8).hexdigest()
+    def _drop(self, before: Reading) -> None:
+        rest = before.rest()
+        if rest:
+            _LOG.warning(
+                "a file that was replaced ends without a newline; what stands behind its last "
+                "line is not published",
+                file=str(self._path),
+                generation=before.generation,
+                offset=before.offset,
+                bytes=rest,
+            )
+        before.close()
 
+    def _read_late(self) -> Rows:
+        """Return rows that were written to the file before this one after it was replaced."""
+        before = self._before
+        if before is None or not before.content.stat().st_size:
+            return []
+        still, kept = before.still_s(), before.place
+        try:
+            found = (
+                before.read(self._file, self._file.settle_s, final=False) if before.same() else None
+            )
+        except OSError:
+            found = None
+        if found is None:
+            before.close()
+            self._before, self._late = None, kept
+            return []
+        if not found and still >= self._file.settle_s and not before.content.stat().st_nlink:
+            self._drop(before)
+            self._before = None
+        return self._rows_before(found)
 
-def source_position(adapter: str, path: Path, found: Mapping[str, Any] | None = None) -> Position:
-    """Return where to go on in a file.
+    def _rows_before(self, found: list[SourceRow]) -> Rows:
+        if not found:
+            return []
+        light = Position(self._adapter, str(self._path), self._light())
+        return [*((row, light) for row in found[:-1]), (found[-1], self.position)]
 
-    Args:
-        adapter: the name of the adapter.
-        path: the file, which may have been moved since.
-        found: what `Position.to_header` wrote; None: nothing of the file was read yet.
-    """
-    if found is None:
-        return Position(adapter=adapter, file=str(path))
-    return replace(Position(**found), file=str(path))
+    def _light(self) -> Place:
+        place = self.position.place
+        return Place(place.generation, place.line, place.offset)

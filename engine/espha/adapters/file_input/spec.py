@@ -1,6 +1,7 @@
 """A CSV file that feeds a source window."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -9,13 +10,25 @@ from espha.records.layout import CsvLayout
 
 
 class InputFile(CsvLayout):
-    """A CSV file to read."""
+    """A CSV file to read; what gzip or zstd has compressed is expanded."""
 
     path: Path = Field(description="The file; it may appear later.")
     growing: bool = Field(
         False,
         description="Others append to the file: a line counts once its newline is there. "
         "Otherwise the last line needs none.",
+    )
+    settle_s: float = Field(
+        2.0,
+        ge=0,
+        le=3600,
+        description="Seconds for which a file must stand still before its end counts: the last "
+        "line without a newline, and the change to the file that has taken its place.",
+    )
+    truncated: Literal["wait", "new"] = Field(
+        "wait",
+        description="What a file is that is shorter than what was read of it, and begins like it: "
+        "`wait` until it is whole again, or `new` and read from its beginning.",
     )
 
 
