@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import uuid
 from collections.abc import Iterator, Mapping
@@ -62,10 +63,10 @@ class Site:
         replica.start()
         return replica
 
-    def start_input_pair(self, file: Path) -> None:
+    def start_input_pair(self, file: Path, **options: object) -> None:
         """Start two input adapters on one file, and wait for an active and a standby one."""
         for number in range(2):
-            self.start(f"memory-{number}", "input", input_config(file))
+            self.start(f"memory-{number}", "input", input_config(file, **options))
         wait_until(
             lambda: (
                 len(active_of(self.replicas)) == 1
@@ -85,7 +86,7 @@ class Site:
             replica.stop()
 
 
-def input_config(file: Path) -> dict[str, object]:
+def input_config(file: Path, **options: object) -> dict[str, object]:
     return {
         "name": "memory",
         "window": "cq/memory",
@@ -96,6 +97,7 @@ def input_config(file: Path) -> dict[str, object]:
             "autogenField": False,
             "opcode": False,
             "flags": False,
+            **options,
         },
     }
 
@@ -243,3 +245,39 @@ def test_a_wrong_configuration_is_said_in_the_status(site: Site, tmp_path: Path)
     replica = site.start("result", "output", {"name": "r", "window": "cq/none", "file": file})
     wait_until(lambda: "cq/none" in str(replica.status().get("message")), 60, "the sentence")
     assert "there are: cq/outbound" in replica.status()["message"]
+
+
+def test_rotations_of_every_kind_under_kills_lose_double_and_tear_nothing(
+    site: Site, tmp_path: Path
+) -> None:
+    """Renamed with a late writer, copied and truncated; the active process is killed meanwhile."""
+    source, chance, written = tmp_path / "in.csv", random.Random(18), 0
+    site.start_input_pair(source, headerLines=0, settleS=0.5)
+    file = source.open("ab", buffering=0)
+    for turn in range(24):
+        for _ in range(40):
+            row = f"{written},1,2,3\n".encode()
+            cut = chance.randint(0, len(row))
+            file.write(row[:cut])
+            file.write(row[cut:])
+            written += 1
+        if turn % 3 == 2:
+            for number in range(turn, 0, -1):
+                if (old := tmp_path / f"in.csv.{number}").exists():
+                    old.rename(tmp_path / f"in.csv.{number + 1}")
+            if turn % 2:
+                source.rename(tmp_path / "in.csv.1")
+                file.write(f"{written},late,2,3\n".encode())
+                written += 1
+                file = source.open("ab", buffering=0)
+            else:
+                shutil.copyfile(source, tmp_path / "in.csv.1")
+                os.truncate(source, 0)
+        if turn % 4 == 3:
+            wait_until(lambda: len(active_of(site.replicas)) == 1, 60, "an active input adapter")
+            active_of(site.replicas)[0].kill_child()
+    wait_until(lambda: len(site.published()) >= written, 120, "all rows are published")
+    found = sorted((row.split(",") for row in site.published()), key=lambda row: int(row[3]))
+    assert [int(row[3]) for row in found] == list(range(written))
+    assert {tuple(row[5:]) for row in found} == {("2", "3")}
+    assert {row[4] for row in found} == {"1", "late"}

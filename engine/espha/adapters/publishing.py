@@ -99,10 +99,12 @@ def publish(job: Job, open_source: OpenSource) -> None:
     writer = FencedWriter(job.bootstrap, f"{job.prefix}.in.{job.name}")
     with Positions(job.bootstrap, job.positions, job.topic, job.name) as positions:
         source = open_source(positions.last)
-        job.control.report(EngineState.STANDBY, True)
+        writer.learn_leaders(job.topic, job.positions)
+        job.control.report(EngineState.STANDBY, True, source.position.progress(0))
         while not job.control.wait_active(_FOLLOW_S):
             if positions.follow():
                 source.advance(positions.last or {})
+                job.control.report(EngineState.STANDBY, True, source.position.progress(0))
         writer.fence()
         if positions.read_to_end():
             source.advance(positions.last or {})
@@ -140,8 +142,8 @@ class Positions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the connections."""
-        self._consumer.close()
+        """Close the connections; that takes a while, and nobody waits for it."""
+        threading.Thread(target=self._consumer.close, name="close-positions", daemon=True).start()
 
     def follow(self, wait_s: float = 0.0) -> bool:
         """Take what has come, waiting for it as long as said; tell whether the position moved."""
@@ -149,8 +151,8 @@ class Positions:
         for message in self._consumer.consume(_AT_ONCE, wait_s):
             if check(message):
                 self._reached = message.offset() + 1
-                if message.key() == self._key:
-                    self.last = json.loads(message.value() or b"null")
+                if message.key() == self._key and message.value():
+                    self.last = json.loads(message.value())
                     self.kept = moved = True
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 self._reached = max(self._reached, message.offset())

@@ -45,6 +45,7 @@ from espha.protocol.status import (
     ChildStatus,
     DivergenceFacts,
     EngineProgress,
+    InputProgress,
     Progress,
     ReplicaStatus,
 )
@@ -369,12 +370,13 @@ class Supervisor:
         return f"{self._heartbeats.host}:{status.lifeline}"
 
     def _succeeds(self, dead: list[str]) -> bool:
-        """Say whether these dead ones leave their place to this engine, as far as its log says."""
+        """Say whether these dead ones leave their place to this one, as far as its log says."""
         told = self._status
         if told is None or told.state is not EngineState.STANDBY or not told.in_sync:
             return False
-        # An adapter has no epoch in a log that would protect it: it waits for ZooKeeper.
         progress = told.progress
+        if isinstance(progress, InputProgress):
+            return True  # it fences, and reads its place back: to lead too early does no harm
         return isinstance(progress, EngineProgress) and progress.active in ("", *dead)
 
     def _elected(self) -> None:

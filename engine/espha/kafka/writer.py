@@ -1,5 +1,6 @@
 """The fenced writer: a transactional producer of which only the newest can commit."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ _FENCED = frozenset(
 _Delivered = Callable[[KafkaError | None, Message], None]
 _COMMIT_TIMEOUT_S = 30.0
 _FENCE_TIMEOUT_S = 30.0
+_LEADERS_S = 1.0
 # How long a commit may take while brokers are away. A successor does not wait for it: it fences.
 _TRANSACTION_TIMEOUT_MS = 60_000
 
@@ -91,6 +93,12 @@ class FencedWriter:
             self._producer.init_transactions(_FENCE_TIMEOUT_S)
         except KafkaException as error:
             raise self._failure(error, "fencing") from None
+
+    def learn_leaders(self, *topics: str) -> None:
+        """Ask who leads these topics, so that the first commit need not; no answer is no error."""
+        for topic in topics:
+            with contextlib.suppress(KafkaException):
+                self._producer.list_topics(topic, _LEADERS_S)
 
     def commit(self, records: Iterable[Record]) -> None:
         """Write all records in one transaction; they are committed when this returns.

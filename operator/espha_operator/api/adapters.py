@@ -60,6 +60,9 @@ def _paths(settings: type[BaseModel]) -> list[str]:
 
 # What the settings' own functions check: the API server has to know it, too.
 _CHECKED = {
+    "pattern": text(
+        "^[^/]*$", "These are names in the folder; give a pattern without '/', like *.csv.", 200
+    ),
     "date_format": text(
         "^([^%]|%[EO]?[DFRTrheklntcxXYymdHIMSfjpbazZsuwUWVBAP%])*$",
         "This is not a format of strptime; give directives that it knows, like %Y-%m-%d %H:%M:%S.",

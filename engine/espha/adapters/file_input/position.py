@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ class Marks:
         tail: fingerprint of the bytes just before the offset.
         base: offset at which `body` begins.
         body: fingerprint of the bytes from there to the offset.
+        end: nothing stood behind the offset.
     """
 
     inode: int = 0
@@ -28,6 +30,7 @@ class Marks:
     tail: str = ""
     base: int = 0
     body: str = ""
+    end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,14 @@ class Position:
 
     def to_header(self) -> bytes:
         """Return the value of the `espha-source` header."""
+        place = self.place
+        if place.marks is None and not place.mark and self.before is None:  # most rows
+            return b'%s"generation":%d,"line":%d,"offset":%d}' % (
+                _beginning(self.adapter, self.file),
+                place.generation,
+                place.line,
+                place.offset,
+            )
         content = {"adapter": self.adapter, "file": self.file, **_plain(self.place)}
         if self.before:
             content["before"] = _plain(self.before)
@@ -104,6 +115,12 @@ def source_position(adapter: str, path: Path, found: Mapping[str, Any] | None = 
     if found is None:
         return Position(adapter=adapter, file=str(path))
     return Position.from_object(found)
+
+
+@lru_cache(maxsize=8)
+def _beginning(adapter: str, file: str) -> bytes:
+    names = json.dumps({"adapter": adapter, "file": file}, separators=(",", ":"))
+    return names[:-1].encode() + b","
 
 
 def _plain(place: Place) -> dict[str, Any]:

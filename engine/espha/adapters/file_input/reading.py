@@ -97,6 +97,7 @@ class Reading:
             tail=_digest(self._tail) if self.offset else "",
             base=self._base,
             body=self._hash.hexdigest(),
+            end=not self.content.at(self.offset, 1) and self.content.whole(),
         )
         return Place(self.generation, self.line, self.offset, marks)
 

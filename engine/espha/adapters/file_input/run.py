@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from espha.adapters.config import ConfigError, Job
+from espha.adapters.file_input.folder import SourceFolder
 from espha.adapters.file_input.position import Position, source_position
 from espha.adapters.file_input.reading import SourceRow
 from espha.adapters.file_input.source import SourceFile
@@ -17,7 +18,7 @@ NOT_A_ROW = "not a row"
 
 
 class _Files(Protocol):
-    """What yields rows; see `SourceFile`."""
+    """What yields rows; see `SourceFile` and `SourceFolder`."""
 
     @property
     def position(self) -> Position: ...
@@ -43,8 +44,8 @@ class _Rows:
 
     def __init__(self, job: Job, file: InputFile, position: Mapping[str, Any] | None) -> None:
         self.name = str(file.path)
-        self._file = file
-        self._source: _Files = SourceFile(file, source_position(job.name, file.path, position))
+        begin = source_position(job.name, file.path, position)
+        self._source: _Files = (SourceFolder if file.pattern else SourceFile)(file, begin)
         self._source.look()
         self._write = canonical_writer(job.window, file)
 

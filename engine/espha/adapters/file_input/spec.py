@@ -10,9 +10,16 @@ from espha.records.layout import CsvLayout
 
 
 class InputFile(CsvLayout):
-    """A CSV file to read; what gzip or zstd has compressed is expanded."""
+    """A CSV file to read, or a folder of them; what gzip or zstd has compressed is expanded."""
 
-    path: Path = Field(description="The file; it may appear later.")
+    path: Path = Field(description="The file, or the folder; it may appear later.")
+    pattern: str = Field(
+        "",
+        max_length=200,
+        description="Names of files, with `*`, `?` and `[…]`: the path is a folder, and those of "
+        "its files are read, each once, in the order of their names. Without it, the path is one "
+        "file.",
+    )
     growing: bool = Field(
         False,
         description="Others append to the file: a line counts once its newline is there. "

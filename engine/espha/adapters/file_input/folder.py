@@ -1,0 +1,202 @@
+"""The files of a folder, one after the other, in the order of their names."""
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Final
+
+import structlog
+
+from espha.adapters.config import Held
+from espha.adapters.file_input.content import open_content
+from espha.adapters.file_input.position import Place, Position
+from espha.adapters.file_input.reading import Fit, Reading, SourceRow
+from espha.adapters.file_input.source import Rows
+from espha.adapters.file_input.spec import InputFile
+
+_SCAN_S: Final = 1.0
+_LOG = structlog.get_logger()
+
+
+class SourceFolder:
+    """Reads the rows of a folder's files behind a position; call `poll` again and again.
+
+    A file ends when it has stood still for a while. The next one is that of the lowest name above;
+    a file that comes with a lower name is too late, and a log line says so.
+    """
+
+    def __init__(
+        self, file: InputFile, position: Position, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Read the files in `file.path` on from a position; `clock` counts seconds."""
+        self._file, self._clock, self._folder = file, clock, file.path
+        self._adapter = position.adapter
+        self._now: Reading | None = None
+        self._names: list[str] = []
+        self._known: set[str] | None = None
+        self._scanned: float | None = None
+        self._set(position)
+
+    @property
+    def position(self) -> Position:
+        """Where the next poll goes on."""
+        place = self._now.place if self._now else self._place
+        return Position(self._adapter, str(self._folder / self._name), place)
+
+    def look(self) -> None:
+        """Open the file that is read, where that can be done."""
+        with contextlib.suppress(OSError, Held):
+            self._open()
+
+    def advance(self, position: Position) -> None:
+        """Go to a position that another adapter has published."""
+        reached = False
+        with contextlib.suppress(OSError):
+            same = position.file.rpartition("/")[2] == self._name
+            reached = bool(same and self._now and self._now.advance(position.place))
+        if not reached:
+            self.close()
+            self._set(position)
+            self.look()
+
+    def poll(self) -> Rows:
+        """Return the rows that are complete now, at most 256 kB of them; often none.
+
+        Raises:
+            Held: a file is not what was read; it has to be waited for.
+            OSError: a file or the folder cannot be read.
+        """
+        if self._now is None:
+            self._open()
+        now = self._now
+        if now is None:
+            return []
+        if not now.same():
+            self.close()
+            return []
+        still = now.still_s() >= self._file.settle_s and now.content.whole()
+        before = now.offset
+        found = self._read(now, still and not self._file.growing)
+        if self._now and not found and now.offset == before and still:
+            self._finish(now)
+        return self._rows(found)
+
+    def close(self) -> None:
+        """Let go of the file; the next poll opens it again."""
+        if self._now:
+            self._place = self._now.place
+            self._now.close()
+            self._now = None
+
+    def _set(self, position: Position) -> None:
+        self._place = position.place
+        begun = position.place.offset or position.place.generation > 1
+        self._name = position.file.rpartition("/")[2] if begun else ""
+        self._finished = not begun
+
+    def _rows(self, found: list[SourceRow]) -> Rows:
+        if not found:
+            return []
+        last = self.position
+        light = [
+            (row, Position(self._adapter, last.file, Place(last.place.generation, *row[1:3])))
+            for row in found[:-1]
+        ]
+        return [*light, (found[-1], last)]
+
+    def _read(self, now: Reading, final: bool) -> list[SourceRow]:
+        kept = now.place
+        try:
+            return now.read(self._file, self._file.settle_s, final=final)
+        except OSError as error:
+            self.close()
+            self._place = kept  # what was read then does not count
+            if error.errno != errno.ESTALE:
+                raise
+            return []
+
+    def _finish(self, now: Reading) -> None:
+        rest = now.rest()
+        if rest:
+            _LOG.warning(
+                "a file ends without a newline; what stands behind its last line is not published",
+                file=str(self._folder / self._name),
+                bytes=rest,
+            )
+        self.close()
+        self._finished = True
+
+    def _open(self) -> None:
+        """Open the file to read, if there is one."""
+        if not self._finished and self._resume():
+            return
+        for name in self._above():
+            with contextlib.suppress(FileNotFoundError):
+                content = open_content(self._folder / name)
+                if content is None:
+                    return  # empty: it is being written
+                _LOG.info("reads the next file", file=str(self._folder / name))
+                generation = self._place.generation + bool(self._name)
+                self._name, self._finished = name, False
+                self._now = Reading(content, generation, self._clock)
+                self._place = self._now.place
+                return
+
+    def _resume(self) -> bool:
+        """Go on in the file of the position; False: there is nothing more in it.
+
+        Raises:
+            Held: it is not what was read.
+        """
+        place, path = self._place, self._folder / self._name
+        try:
+            content = open_content(path)
+        except FileNotFoundError:
+            if place.marks and place.marks.end:
+                self._finished = True  # it was read to its end, and somebody has removed it
+                return False
+            text = f"{self._name} is gone, and was read up to byte {place.offset} only; put it back"
+            raise Held(text) from None
+        reading = Reading(content, place.generation, self._clock) if content else None
+        if reading and reading.resume(place) is Fit.CONTINUES:
+            self._now = reading
+            return True
+        if reading:
+            reading.close()
+        raise Held(
+            f"{self._name} is not what was read of it, up to byte {place.offset}; put it back, or "
+            "give new files higher names"
+        )
+
+    def _above(self) -> list[str]:
+        """Return the names behind the one that was read last, as of lately."""
+        now = self._clock()
+        if self._scanned is None or now - self._scanned >= _SCAN_S or not self._names:
+            self._scanned = now
+            self._scan()
+        self._names = [name for name in self._names if name > self._name]
+        return self._names
+
+    def _scan(self) -> None:
+        try:
+            with os.scandir(self._folder) as entries:
+                names = {
+                    entry.name
+                    for entry in entries
+                    if fnmatchcase(entry.name, self._file.pattern) and entry.is_file()
+                }
+        except FileNotFoundError:
+            names = set()
+        known = names if self._known is None else self._known
+        late = {name for name in names - known if name < self._name}
+        if late:
+            _LOG.error(
+                "files have come with names below the one that was read last; they are not read",
+                files=sorted(late)[:10],
+                count=len(late),
+                last=self._name,
+            )
+        self._known, self._names = names, sorted(names)
