@@ -98,10 +98,11 @@ class SourceFile:
         late = self._read_late()
         if late or self._now is None:
             return late
-        still = self._now.still_s() >= self._file.settle_s
-        final = still and not self._file.growing and self._now.content.whole()
-        before = self._now.offset
-        found = self._read(self._now, final)
+        now, before = self._now, self._now.offset
+        still = now.still_s() >= self._file.settle_s
+        found = self._read(now, still and not self._file.growing and now.content.whole())
+        if found and not before and self._went_before(now):
+            return []
         if self._now and not found and self._now.offset == before:
             self._follow(self._now, still)
         return self._rows(found)
@@ -258,6 +259,25 @@ class SourceFile:
             if following:
                 following.close()
                 return
+
+    def _went_before(self, now: Reading) -> bool:
+        """Go back to a file that rotation has put between the last one and this one meanwhile.
+
+        Nothing was published of a file that is copied and truncated then: look when it was read.
+        """
+        kin = rotated(self._path)
+        names = [one.inode for one in kin]
+        if self._before is None or self._before.inode not in names:
+            return False
+        for one in kin[names.index(self._before.inode) + 1 :]:
+            if one.inode == now.inode:
+                return False
+            between = self._opened(one.path, now.generation)
+            if between:
+                now.close()
+                self._now = between
+                return True
+        return False
 
     def _switch(self, now: Reading, following: Reading, path: Path) -> None:
         _LOG.warning(
