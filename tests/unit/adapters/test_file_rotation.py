@@ -135,6 +135,44 @@ def test_files_that_only_look_alike_by_name_are_left_alone(path: Path) -> None:
     assert polled(source, 5) == [["2", "b"]]
 
 
+def test_what_has_replaced_a_file_is_not_taken_for_it(path: Path) -> None:
+    """Rows repeat, and the file that a late writer might write to is gone."""
+    clock = Clock()
+    append(path, b"1,up\n" * 100)
+    source = opened(path, clock=clock)
+    polled(source)
+    path.rename(path.with_name("in.csv.1"))
+    append(path, b"1,up\n" * 100)
+    polled(source)
+    clock.settle()
+    assert len(polled(source, 2)) == 100
+    path.with_name("in.csv.1").unlink()
+    source = opened(path, source.position, clock)
+    append(path, b"1,up\n" * 100)
+    assert len(polled(source, 3)) == 100
+
+
+def test_a_file_of_which_only_the_header_was_read_is_found_as_a_copy(path: Path) -> None:
+    clock, header = Clock(), b"a long header line,with several,columns\n"
+    append(path, header + b"1,a\n")
+    source = opened(path, clock=clock, headerLines=1)
+    found = polled(source)
+    path.rename(path.with_name("in.csv.1"))
+    append(path, header)
+    polled(source)
+    clock.settle()
+    found += polled(source, 3)
+    append(path, b"2,b\n")
+    path.with_name("in.csv.1").rename(path.with_name("in.csv.2"))
+    shutil.copyfile(path, path.with_name("in.csv.1"))
+    os.truncate(path, 0)
+    append(path, header + b"3,c\n")
+    for _ in range(6):
+        found += polled(source)
+        clock.settle()
+    assert [row[0] for row in found] == ["1", "2", "3"]
+
+
 class Writer:
     """Writes rows in pieces, and has its file rotated; it may learn of that later."""
 

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import structlog
@@ -65,7 +65,8 @@ class SourceFile:
         """Go to a position that another adapter has published, or as far as this file goes."""
         self._goal = position
         with contextlib.suppress(OSError):
-            if self._now and not self._now.reaches(position.place):
+            here = self._now and self._now.generation == position.place.generation
+            if self._now and here and not self._now.reaches(position.place):
                 return  # the bytes are not here yet
         self._reach(position)
         self.look()
@@ -99,9 +100,10 @@ class SourceFile:
         if late or self._now is None:
             return late
         now, before = self._now, self._now.offset
+        unread = now.line <= self._file.header_lines
         still = now.still_s() >= self._file.settle_s
         found = self._read(now, still and not self._file.growing and now.content.whole())
-        if found and not before and self._went_before(now):
+        if found and unread and self._went_before(now):
             return []
         if self._now and not found and self._now.offset == before:
             self._follow(self._now, still)
@@ -147,7 +149,7 @@ class SourceFile:
     def _open(self) -> None:
         """Find the file that goes on at the place, if there is one."""
         if self._late and not self._before:
-            self._before = self._find(self._late)
+            self._before = self._find_late(self._late)
             self._late = self._before.place if self._before else None
         self._now = self._find(self._place) or self._begin()
         if self._now is None and not self._missing:
@@ -156,21 +158,28 @@ class SourceFile:
 
     def _find(self, place: Place) -> Reading | None:
         """Open the file that a place is in, wherever rotation has put it."""
-        marks, names = place.marks, [kin.path for kin in rotated(self._path)]
-        if marks and marks.inode:
-            for path in with_inode(self._path, marks.inode):
-                if place.offset or path in (self._path, *names):
-                    found = self._try(path, place)
-                    if found:
-                        return found
-        if not place.offset:
-            return None
+        names = [self._path, *(kin.path for kin in rotated(self._path))]
+        numbered = [path for path in self._numbered(place) if place.offset or path in names]
+        found = self._first(sorted(numbered, key=lambda path: path != self._path), place)
+        if found or not place.offset:
+            return found
         found = self._try(self._path, place)
         if found:
             return found
         if self._fit(self._path, place) is Fit.SHORTER and self._file.truncated == "wait":
             return None
-        return next(filter(None, (self._try(path, place) for path in reversed(names))), None)
+        return self._first(reversed(names[1:]), place)
+
+    def _find_late(self, place: Place) -> Reading | None:
+        """Open the file that a place is in, but not the one that has replaced it."""
+        names = [*self._numbered(place), *(kin.path for kin in reversed(rotated(self._path)))]
+        return self._first((path for path in names if path != self._path), place)
+
+    def _numbered(self, place: Place) -> list[Path]:
+        return with_inode(self._path, place.marks.inode) if place.marks else []
+
+    def _first(self, paths: Iterable[Path], place: Place) -> Reading | None:
+        return next(filter(None, (self._try(path, place) for path in paths)), None)
 
     def _try(self, path: Path, place: Place) -> Reading | None:
         reading = self._opened(path, place.generation)
