@@ -1,5 +1,6 @@
 """Records of output topics, for targets that want values instead of text."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -23,6 +24,11 @@ class Rejected(NamedTuple):
     offset: int
     reason: str
     text: str
+
+    def line(self) -> bytes:
+        """Return it as an object of JSON."""
+        content = {"rejected": self.reason, "offset": self.offset, "record": self.text}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def rejected(record: Taken, reason: str) -> Rejected:

@@ -5,10 +5,14 @@ from typing import Final
 from espha.adapters.config import AdapterConfig, AdapterType, Direction, with_types
 from espha.adapters.file_input.spec import ADAPTER as FILE_INPUT
 from espha.adapters.file_output.spec import ADAPTER as FILE_OUTPUT
+from espha.adapters.parquet_output.spec import ADAPTER as PARQUET_OUTPUT
+from espha.adapters.table_output.spec import ADAPTER as TABLE_OUTPUT
 
 ADAPTERS: Final = (
     FILE_INPUT,
     FILE_OUTPUT,
+    TABLE_OUTPUT,
+    PARQUET_OUTPUT,
 )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from espha.model import Project, Window
 from espha.model.events import Event
+from espha.model.updates import UpdateBlocks
 from espha.offline.arrivals import Arrival
-from espha.offline.rows import UpdateBlocks
 
 
 class RelayFeed:

@@ -4,24 +4,7 @@ from collections.abc import Iterable
 
 from espha.model import Window
 from espha.model.events import Event, Value
-
-
-class UpdateBlocks:
-    """Tells the old rows of updates from deletes, in what leaves a window."""
-
-    def __init__(self, window: Window) -> None:
-        self._key = [place for place, item in enumerate(window.fields) if item.key]
-        self._updated: tuple[Value, ...] | None = None
-
-    def key(self, event: Event) -> tuple[Value, ...]:
-        """Return the values of the key fields."""
-        return tuple([event.values[place] for place in self._key])
-
-    def is_old_row(self, event: Event) -> bool:
-        """Take the next event; say whether it is the old row of the update before it."""
-        key, updated = self.key(event), self._updated
-        self._updated = key if event.opcode == "U" else None
-        return event.opcode == "D" and updated == key
+from espha.model.updates import UpdateBlocks
 
 
 class WindowRows:

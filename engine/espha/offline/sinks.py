@@ -7,7 +7,7 @@ from typing import Protocol
 from espha.connectors.files import FileTarget
 from espha.model import Window
 from espha.model.events import Event
-from espha.offline.rows import UpdateBlocks
+from espha.model.updates import UpdateBlocks
 from espha.offline.senders import Sender, SendError
 from espha.records.text import event_writer
 from espha.records.xml_rows import CLOSING, OPENING, xml_writer

@@ -55,7 +55,8 @@ class Volume(Part):
 
 
 def _paths(settings: type[BaseModel]) -> list[str]:
-    return [name for name, field in settings.model_fields.items() if field.annotation is Path]
+    kinds = (Path, Path | None)
+    return [name for name, field in settings.model_fields.items() if field.annotation in kinds]
 
 
 # What the settings' own functions check: the API server has to know it, too.
@@ -71,6 +72,17 @@ _CHECKED = {
     "delimiter": text(
         r'^[^"\r\n]$', "This cannot separate columns; give one character, no quotation mark.", 1
     ),
+    "url": text(
+        r"^postgresql://([A-Za-z0-9_.%-]+@)?[A-Za-z0-9_.-]+(:[0-9]{1,5})?/[A-Za-z0-9_%.-]+$",
+        "This is not the address of a database; give postgresql://[USER@]HOST[:PORT]/DATABASE. A "
+        "password belongs into a Secret, and from there into the variable PGPASSWORD of pod.env.",
+        500,
+    ),
+    "table": text(
+        r"^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$",
+        "This is not the name of a table; give [SCHEMA.]NAME, of letters, digits and '_'.",
+        127,
+    ),
 }
 
 
@@ -78,18 +90,42 @@ def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
     """Return an adapter's settings for a pod, where all paths lie under /data."""
     known = settings.model_fields
     fields: dict[str, Any] = {
-        name: (DataPath, Field(description=f"{known[name].description} Under /data."))
+        name: _on_data(f"{known[name].description} Under /data.", known[name].is_required())
         for name in _paths(settings)
     }
     for name in known.keys() & _CHECKED.keys():
-        field = Field(known[name].default, description=known[name].description)
-        fields[name] = (Annotated[str, _CHECKED[name]], field)
-    return create_model(settings.__name__, __base__=settings, __doc__=settings.__doc__, **fields)
+        field = known[name]
+        kind = Annotated[str, _CHECKED[name]]
+        if field.is_required():
+            fields[name] = (kind, Field(description=field.description))
+        else:
+            optional = kind if isinstance(field.default, str) else kind | None
+            fields[name] = (optional, Field(field.default, description=field.description))
+    made = create_model(settings.__name__, __base__=settings, __doc__=settings.__doc__, **fields)
+    either = getattr(settings, "either", ())
+    if either:
+        count = " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in either)
+        sentence = f"Give exactly one of: {', '.join(either)}."
+        made.model_config["json_schema_extra"] = rules((f"{count} == 1", sentence))
+    return made
+
+
+def _on_data(description: str, required: bool) -> tuple[Any, Any]:
+    if required:
+        return DataPath, Field(description=description)
+    return DataPath | None, Field(None, description=description)
+
+
+def _filed(one: AdapterType) -> str:
+    """Return the rule by which an adapter of this type needs a volume."""
+    required = any(one.settings.model_fields[name].is_required() for name in _paths(one.settings))
+    named = " || ".join(f"has(self.{one.name}.{name})" for name in _paths(one.settings))
+    return f"has(self.{one.name})" if required else f"has(self.{one.name}) && ({named})"
 
 
 def _rules(types: tuple[AdapterType, ...]) -> dict[str, Any]:
     given = " + ".join(f"(has(self.{one.name}) ? 1 : 0)" for one in types)
-    filed = " || ".join(f"has(self.{one.name})" for one in types if _paths(one.settings))
+    filed = " || ".join(_filed(one) for one in types if _paths(one.settings))
     return rules(
         (f"{given} == 1", f"{one_of(types).capitalize()}."),
         (f"has(self.volume) || !({filed})", _VOLUME),
@@ -122,7 +158,8 @@ class Adapter(AdapterConfig):
 
     @model_validator(mode="after")
     def _has_its_volume(self) -> Self:
-        if self.volume is None and _paths(self.type.settings):
+        paths = (getattr(self.settings, name) for name in _paths(self.type.settings))
+        if self.volume is None and any(paths):
             raise ValueError(_VOLUME)
         return self
 

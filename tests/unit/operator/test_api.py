@@ -164,3 +164,28 @@ def test_volumes_outlive_a_deployment_unless_its_spec_says_otherwise() -> None:
         if one["kind"] == "StatefulSet"
     ]
     assert kept == [{"whenDeleted": "Retain", "whenScaled": "Retain"}]
+
+
+PLACES = {
+    "a file of SQLite": ({"path": "/data/a.db"}, "needs a volume"),
+    "no place": ({}, "exactly one of: path, url"),
+    "two places": ({"path": "/data/a.db", "url": "postgresql://h/d"}, "exactly one of: path, url"),
+    "a file elsewhere": ({"path": "/etc/a.db"}, "path"),
+    "a password": ({"url": "postgresql://u:secret@h/d"}, "url"),
+}
+
+
+@pytest.mark.parametrize(("place", "sentence"), PLACES.values(), ids=PLACES.keys())
+def test_a_table_adapter_needs_a_place_and_a_volume_only_for_files(
+    place: dict[str, str], sentence: str
+) -> None:
+    adapter = {"name": "rows", "window": "cq/outbound", "table": {"table": "result", **place}}
+    with pytest.raises(ValidationError, match=sentence):
+        deployment(adapters={"outputs": [adapter]})
+
+
+def test_a_table_of_a_server_needs_no_volume() -> None:
+    table = {"table": "result", "url": "postgresql://u@h/d"}
+    adapter = {"name": "rows", "window": "cq/outbound", "table": table}
+    (made,) = deployment(adapters={"outputs": [adapter]}).spec.adapters.every
+    assert json.loads(made.text())["table"] == table

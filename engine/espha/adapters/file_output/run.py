@@ -1,6 +1,5 @@
 """Writes what a window publishes to a file."""
 
-import json
 from collections.abc import Callable, Sequence
 
 from espha.adapters.config import ConfigError, Job
@@ -87,7 +86,7 @@ def _objects(window: Window) -> Lines:
         for _, found in read(records):
             if isinstance(found, Rejected):
                 count += 1
-                made.append(_set_aside(found))
+                made.append(found.line())
             else:
                 made.append(write(found).encode())
         return made, count
@@ -97,8 +96,3 @@ def _objects(window: Window) -> Lines:
 
 def _values(records: Sequence[Taken]) -> tuple[list[bytes], int]:
     return [record.value for record in records], 0
-
-
-def _set_aside(found: Rejected) -> bytes:
-    content = {"rejected": found.reason, "offset": found.offset, "record": found.text}
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from espha.model import Window
 from espha.model.events import BadRecord, Event, Value
+from espha.model.updates import UpdateBlocks
 from espha.offline.arrivals import Arrival
 from espha.offline.outside.common import NotReached
 from espha.offline.places import Places
-from espha.offline.rows import UpdateBlocks
 from espha.records.layout import Layout
 from espha.records.text import event_reader
 

@@ -1,0 +1,1 @@
+"""Writes what a window publishes into a dataset of Parquet files."""

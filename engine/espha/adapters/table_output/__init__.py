@@ -1,0 +1,1 @@
+"""Writes what a window publishes into a table of a database."""
