@@ -270,6 +270,8 @@ def test_rotations_of_every_kind_under_kills_lose_double_and_tear_nothing(
             file.write(row[:cut])
             file.write(row[cut:])
             written += 1
+        if turn == 0:  # what rotation has put away before an adapter first read is not its file
+            wait_until(lambda: bool(site.published()), 60, "a row is published")
         if turn % 3 == 2:
             for number in range(turn, 0, -1):
                 if (old := tmp_path / f"in.csv.{number}").exists():
