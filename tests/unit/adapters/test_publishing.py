@@ -1,0 +1,129 @@
+"""What the active input adapter makes of its source: transactions, and what it says."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from espha.adapters import publishing
+from espha.adapters.config import Held, Job
+from espha.adapters.file_input.position import Place, Position
+from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.child_side import Control
+from espha.protocol.records import SOURCE_HEADER
+from espha.protocol.sizes import TRANSACTION_BYTES
+from espha.protocol.states import Role
+
+Poll = Callable[[], Sequence[tuple[bytes, Position]]]
+
+
+class _Fakes:
+    """A source that does what it is told, a writer and a control that remember."""
+
+    name = "in.csv"
+
+    def __init__(self, *polls: Poll) -> None:
+        self._polls = list(polls)
+        self.transactions: list[list[Record]] = []
+        self.said: list[str] = []
+        self.closed = 0
+
+    @property
+    def role(self) -> Role:
+        return Role.ACTIVE if self._polls else Role.STANDBY
+
+    @property
+    def position(self) -> Position:
+        return Position("memory", "in.csv")
+
+    def poll(self) -> Sequence[tuple[bytes, Position]]:
+        return self._polls.pop(0)() if self._polls else []
+
+    def advance(self, position: Mapping[str, Any], /) -> None:
+        raise AssertionError
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def commit(self, records: Sequence[Record]) -> None:
+        self.transactions.append(list(records))
+
+    def report(self, *_: object, message: str = "") -> None:
+        self.said.append(message)
+
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Publish until the source has nothing more to do."""
+        monkeypatch.setattr(publishing, "_TRANSACTION_S", 60.0)
+        monkeypatch.setattr(publishing, "Backoff", _NoPause)
+        control = cast(Control, self)
+        job = Job("memory", "", "x", cast(Any, None), "x.I", "x.P", control)
+        publishing._Publisher(job, self, cast(FencedWriter, self)).run()
+
+
+class _NoPause:
+    def next(self) -> float:
+        return 0.0
+
+    def reset(self) -> None:
+        pass
+
+
+def rows(first: int, count: int, size: int = 10) -> Poll:
+    """Return what yields rows of a size, with their numbers as offsets."""
+    places = [Place(offset=number) for number in range(first, first + count)]
+    return lambda: [(b"x" * size, Position("memory", "in.csv", place)) for place in places]
+
+
+def refused(error: Exception) -> Poll:
+    """Return what fails."""
+
+    def poll() -> Sequence[tuple[bytes, Position]]:
+        raise error
+
+    return poll
+
+
+def offsets(transaction: list[Record]) -> list[int]:
+    """Return the offsets that the rows of a transaction carry."""
+    found = [dict(record.headers).get(SOURCE_HEADER) for record in transaction]
+    return [Position.from_header(header).place.offset for header in found if header]
+
+
+def test_what_is_there_goes_into_one_transaction_with_its_last_position(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fakes = _Fakes(rows(0, 3), rows(3, 2), list, rows(5, 1), list)
+    fakes.run(monkeypatch)
+    assert [offsets(each) for each in fakes.transactions] == [[0, 1, 2, 3, 4], [5]]
+    kept = [each[0] for each in fakes.transactions]
+    assert {record.topic for record in kept} == {"x.P"}
+    assert [Position.from_header(record.value).place.offset for record in kept] == [4, 5]
+
+
+def test_a_transaction_is_closed_at_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    quarter = TRANSACTION_BYTES // 4
+    fakes = _Fakes(*(rows(number, 1, quarter) for number in range(6)), list)
+    fakes.run(monkeypatch)
+    assert [len(offsets(each)) for each in fakes.transactions] == [4, 2]
+
+
+def test_a_transaction_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = _Fakes(rows(0, 1), rows(1, 1), list)
+    monkeypatch.setattr("time.monotonic", itertools.count(0, 100).__next__)
+    fakes.run(monkeypatch)
+    assert [offsets(each) for each in fakes.transactions] == [[0], [1]]
+
+
+@pytest.mark.parametrize("between", [Held("it is shorter"), OSError(5, "cannot be read")])
+def test_rows_before_an_error_are_published_and_what_waits_is_said_until_it_is_over(
+    monkeypatch: pytest.MonkeyPatch, between: Exception
+) -> None:
+    fakes = _Fakes(rows(0, 1), refused(between), refused(between), list, rows(1, 1), list)
+    fakes.run(monkeypatch)
+    assert [offsets(each) for each in fakes.transactions] == [[0], [1]]
+    words = [said for said in fakes.said if said]
+    assert len(words) == 1
+    assert words[0].startswith("in.csv: ")
+    assert fakes.said[-1] == ""
+    assert fakes.closed == (0 if isinstance(between, Held) else 1)
