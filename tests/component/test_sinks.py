@@ -1,5 +1,6 @@
 """Output adapters as processes, killed while they work: all of them hold the same rows."""
 
+import contextlib
 import json
 import os
 import random
@@ -115,26 +116,31 @@ def sinks(
         made.stop()
 
 
-def test_every_sink_holds_each_row_once_although_all_are_killed(sinks: Sinks, kafka: Kafka) -> None:
-    """SIGKILL at random moments while they write."""
+KILLS = int(os.environ.get("ESPHA_SINK_KILLS", "16"))
+"""How many there are in all; a campaign wants more."""
+
+
+def test_every_sink_holds_each_row_once_although_all_are_killed(
+    sinks: Sinks, kafka: Kafka, postgres: PostgreSQL
+) -> None:
+    """SIGKILL at random moments while they write; the database dies, too."""
     wait_until(
         lambda: all(one.is_in("active") for one in sinks.replicas), 120, "all adapters are active"
     )
     writer = FencedWriter(kafka.bootstrap, f"test-{uuid.uuid4().hex}")
     writer.fence()
     chance, count = random.Random(11), 0
-    for batch in range(150):
-        texts = []
-        for _ in range(chance.randint(1, 20)):
-            texts.append(f"I,N, {count},{count},1,2,3,0.500000")
-            count += 1
-        writer.commit(Record(sinks.topic, text.encode()) for text in texts)
-        if batch % 10 == 5:
-            victim = chance.choice(sinks.replicas)
-            try:
-                os.kill(victim.child(), signal.SIGKILL)
-            except LookupError:
-                continue  # it is between two lives
+    for kill in range(KILLS):
+        for _ in range(10):
+            some = range(count, count + chance.randint(1, 20))
+            texts = [f"I,N, {number},{number},1,2,3,0.500000" for number in some]
+            writer.commit(Record(sinks.topic, text.encode()) for text in texts)
+            count = some.stop
+        if kill % 8 == 4:
+            postgres.kill()
+            postgres.start()
+        else:
+            kill_one(chance.choice(sinks.replicas))
     expected = list(range(count))
 
     def all_there() -> bool:
@@ -143,3 +149,9 @@ def test_every_sink_holds_each_row_once_although_all_are_killed(sinks: Sinks, ka
     wait_until(all_there, 90, "every row is everywhere")
     for replica, found in zip(sinks.replicas, sinks.lines(), strict=True):
         assert found == expected, replica.name
+
+
+def kill_one(replica: Replica) -> None:
+    """Kill the process of an adapter, which may be between two lives."""
+    with contextlib.suppress(LookupError):
+        os.kill(replica.child(), signal.SIGKILL)

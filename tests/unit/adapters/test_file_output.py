@@ -392,3 +392,14 @@ def refusing(deadly: object) -> object:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
 
     return refused
+
+
+def test_a_position_of_the_version_before_is_understood(path: Path) -> None:
+    path.write_bytes(b"a\nb\nsurplus")
+    old = '{"topic": "topic", "topic_id": "id", "length": 4, "offset": 7}'
+    path.with_name("out.csv.position").write_text(old)
+    target = opened(path)
+    assert target.position.offset == 7
+    target.append([b"c"], 8)
+    target.close()
+    assert path.read_bytes() == b"a\nb\nc\n"

@@ -196,3 +196,14 @@ def test_a_foreign_file_is_not_written_over(folder: Path) -> None:
     with pytest.raises(ConfigError, match="is there already"):
         target.settle()
     assert foreign.read_bytes() == b"mine"
+
+
+def test_what_was_set_aside_by_somebody_who_died_is_set_aside_anew(folder: Path) -> None:
+    """The next one may gather other records for its file: the names need not be the same."""
+    write_on(folder, 4)
+    kept = next(folder.glob("_rejected-*"))
+    left = folder / "_rejected-000000000007-000000000999.jsonl"
+    left.write_text("{}\n")
+    Dataset(folder, "topic", "id").close()
+    assert kept.exists()
+    assert not left.exists()
