@@ -11,7 +11,6 @@ from tools.offline_cluster import clients
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "espha-system"
-PATIENCE_MS = 4000
 # Kubernetes itself refuses pods there that are not restricted.
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 
@@ -52,10 +51,8 @@ def demo(namespace: str) -> str:
     """
     things = list(yaml.safe_load_all((ROOT / "manifests/esp-ha.yaml").read_text(encoding="utf-8")))
     spec = next(one["spec"] for one in things if one["kind"] == "EspHaDeployment")
-    spec["zookeeper"]["sessionTimeout"] = PATIENCE_MS
-    spec["engines"]["pod"] = {
-        "env": [{"name": "ESPHA_FAILURE_TIMEOUT_MS", "value": str(PATIENCE_MS)}]
-    }
+    spec["zookeeper"]["sessionTimeout"] = spaces.PATIENCE_MS
+    spec["engines"]["pod"] = spaces.PATIENT
     clients.kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(things))
     clients.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests/sample-producer.yaml")
     spaces.wait_for(namespace, "Ready", "demo")

@@ -1,6 +1,7 @@
 """`espha verify` on real topics: what an engine leaves, and each way of damaging it by hand."""
 
 import json
+import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -210,3 +211,30 @@ def test_the_command(kafka: Kafka, log: Log, damaged: bool, code: int) -> None:
     result = CliRunner().invoke(app, ["verify", *options])
     assert result.exit_code == code
     assert ("lost: " in result.output) == damaged
+
+
+def test_an_engine_that_has_nothing_to_do_is_idle(kafka: Kafka, log: Log) -> None:
+    """It commits empty order records, oftener here than the checker looks."""
+    log.write(kafka)
+    stop = threading.Event()
+
+    def idle() -> None:
+        writer = FencedWriter(kafka.bootstrap, log.plan.prefix)
+        writer.fence()
+        record = {**log.order[-1], "inputs": [], "outputs": 0, "digest": digest([])}
+        while not stop.wait(0.1):
+            record["sequence"] += 1
+            writer.commit([Record(log.plan.order_log, json.dumps(record).encode())])
+
+    engine = threading.Thread(target=idle)
+    engine.start()
+    try:
+        options = VerifyOptions(
+            kafka.bootstrap, SAMPLE_MODEL, prefix=log.plan.prefix, sums=(SUM,), until_idle=1
+        )
+        report = verify(options)
+    finally:
+        stop.set()
+        engine.join()
+    assert report.ok
+    assert report.rows_out == ROWS

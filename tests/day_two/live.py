@@ -8,6 +8,7 @@ from typing import Any
 
 from kubernetes import client, config, watch
 
+from cluster.spaces import PATIENCE_MS, PATIENT
 from espha.local.waiting import wait_until
 from tools import ROOT
 from tools.offline_cluster import clients, command
@@ -147,9 +148,9 @@ class Live:
             "spec": {
                 "model": {"inline": SOURCE.read_text()},
                 "topics": {"prefix": PREFIX, "retention": "unlimited"},
-                "zookeeper": {"replicas": 3, "tickTime": 200},
+                "zookeeper": {"replicas": 3, "tickTime": 200, "sessionTimeout": PATIENCE_MS},
                 "kafka": {"replicas": 3},
-                "engines": {"replicas": 3},
+                "engines": {"replicas": 3, "pod": PATIENT},
                 **spec,
             },
         }

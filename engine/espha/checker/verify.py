@@ -8,7 +8,7 @@ from espha.checker.expect import SumWindow
 from espha.checker.gaps import Fault, parse_fault
 from espha.checker.judge import Evidence, judge, judge_order
 from espha.checker.report import Report
-from espha.checker.watch import Ends, Followed, follow, read_all, read_written
+from espha.checker.watch import Followed, Moving, follow, read_all, read_written
 from espha.connectors.topics import TopicPlan
 from espha.deployment import DeploymentError, read_deployed
 from espha.kafka.reader import Offsets
@@ -74,10 +74,11 @@ def _follow(
     progress: Callable[[int], None],
 ) -> Followed:
     files = [path for path in (options.source_file, options.result_file) if path is not None]
-    others = [*sources.values(), plan.order_log, plan.dead_letters]
-    ends = Ends(options.bootstrap, others, [_size_of(path) for path in files])
+    others = [*sources.values(), plan.dead_letters]
+    sizes = [_size_of(path) for path in files]
+    moving = Moving(options.bootstrap, others, plan.order_log, sizes)
     return follow(
-        options.bootstrap, list(targets.values()), ends, options.until_idle or 0, progress
+        options.bootstrap, list(targets.values()), moving, options.until_idle or 0, progress
     )
 
 

@@ -8,7 +8,8 @@ from confluent_kafka import Message
 
 from espha.checker.batches import Written
 from espha.checker.expect import Read
-from espha.kafka.reader import Offsets, check, open_reader, read_range
+from espha.kafka.order_log import decoded
+from espha.kafka.reader import Offsets, check, last_matching, open_reader, read_range
 
 _POLL_S = 0.2
 
@@ -78,15 +79,27 @@ def follow(
                 last_change, seen = now, present
 
 
-class Ends:
-    """Ends of topics and sizes of files, to see whether anything moves."""
+class Moving:
+    """What moves while a deployment works: ends of topics, sizes of files, the order log's inputs.
 
-    def __init__(self, bootstrap: str, topics: list[str], files: list[Callable[[], int]]) -> None:
+    An active engine that has nothing to do commits an empty order record now and then. That is no
+    work; a record that names inputs is, also where no output comes of it.
+    """
+
+    def __init__(
+        self, bootstrap: str, topics: list[str], order_log: str, files: list[Callable[[], int]]
+    ) -> None:
+        self._bootstrap, self._order_log = bootstrap, order_log
         self._offsets, self._topics, self._files = Offsets(bootstrap), topics, files
 
     def __call__(self) -> tuple[int, ...]:
-        """Return them all."""
+        """Return all of it as numbers."""
+        last = last_matching(self._bootstrap, self._order_log, self._names_inputs)
         return (
+            last.offset() if last else -1,
             *(self._offsets.end(topic) for topic in self._topics),
             *(size() for size in self._files),
         )
+
+    def _names_inputs(self, message: Message) -> bool:
+        return bool(decoded(self._order_log, message.offset(), message.value()).inputs)
