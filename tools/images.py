@@ -43,6 +43,7 @@ def build(name: str) -> str:
         _build_server(name)
     elif name in APPLICATIONS:
         _build_application(name, _dependencies(name))
+        docker.remove_older(f"espha/{name}-dependencies")
     else:
         raise Failure(f"no image named {name}; there are {', '.join(NAMES)}")
     return tag(name)

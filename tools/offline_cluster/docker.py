@@ -60,7 +60,29 @@ def build(
     options = [f"--build-arg={key}={value}" for key, value in (arguments or {}).items()]
     options += [f"--label=dev.espha.inputs={label}"] if label else []
     file = context / "Containerfile"
+    replaced = command.answer("docker", "image", "inspect", "-f", "{{.Id}}", tag)
     command.run("docker", "build", "-q", "-t", tag, "-f", file, *options, context)
+    if replaced and not _tags(replaced.strip()):
+        _remove(replaced.strip())
+
+
+def remove_older(repository: str, keep: int = 2) -> None:
+    """Remove all images of a repository but the newest ones, and those that others stand on."""
+    template = "{{.Repository}}:{{.Tag}}"
+    listed = command.answer("docker", "images", "--format", template, repository) or ""
+    for older in listed.split()[keep:]:
+        _remove(older)
+
+
+def _tags(image: str) -> list[str]:
+    """Return the names of an image, of which somebody may have given it another one."""
+    template = '{{join .RepoTags " "}}'
+    return (command.answer("docker", "image", "inspect", "-f", template, image) or "").split()
+
+
+def _remove(image: str) -> None:
+    """Remove an image, unless something uses it; what is left costs room on the disk only."""
+    command.answer("docker", "rmi", image)
 
 
 def has(tag: str, label: str | None = None) -> bool:
