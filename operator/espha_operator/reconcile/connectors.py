@@ -137,7 +137,7 @@ def with_adapters(deployment: Deployment, model: ModelFacts | None) -> Deploymen
 
     Args:
         deployment: as the resource says.
-        model: the one that is to run; None: there is none.
+        model: the one that leads, or is to lead; None: there is none.
     """
     spec = deployment.spec.adapters
     if model is None or not spec.from_model or not model.adapters:

@@ -187,7 +187,9 @@ class Reconciler:
             model = self._unless_claimed(deployment, created, model)
         last_good = self._planned_last(deployment, model, before)
         planned = model if isinstance(model, ModelFacts) else last_good
-        deployment = connectors.with_adapters(deployment, planned)
+        if deployment.spec.adapters.from_model:
+            leading = versions.leading(deployment, known, seen.engines, planned)
+            deployment = connectors.with_adapters(deployment, leading)
         facts = Facts(
             deployment,
             model,

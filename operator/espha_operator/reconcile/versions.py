@@ -1,14 +1,17 @@
 """Versions of the model: what the deployment's own ConfigMaps say, and which one is wanted."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.names import MODEL_DIGEST
+from espha_operator.reconcile import models
 from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import selector
 from espha_operator.resources.meta import Object
 from espha_operator.resources.versions import FILE
-from espha_operator.status.facts import Verdict
+from espha_operator.status.facts import Verdict, active_of
 from espha_operator.status.reasons import Reason
 
 _SHORTEST = 4
@@ -44,6 +47,29 @@ def settled(
         return model
     texts = {one.digest: one.xml for one in versions}
     return replace(model, xml=texts.get(model.digest, model.xml))
+
+
+def leading(
+    deployment: Deployment,
+    versions: tuple[ModelVersion, ...],
+    engines: Sequence[ReplicaStatus],
+    wanted: ModelFacts | None,
+) -> ModelFacts | None:
+    """Return the model that leads; the wanted one where that is not known.
+
+    Args:
+        deployment: whose model it is.
+        versions: that there are.
+        engines: those that answer.
+        wanted: the model that is to lead; None: there is none.
+    """
+    active = active_of(engines)
+    leads = active.engine.log_model if active and active.engine else ""
+    for one in versions:
+        if wanted is not None and one.digest == leads != wanted.digest:
+            found = models.read(one.xml, f"model {leads[:12]}", deployment)
+            return found if isinstance(found, ModelFacts) else wanted
+    return wanted
 
 
 def _version(found: Object, deployment: Deployment) -> ModelVersion | None:

@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from espha.protocol.states import EngineState
 from espha.reader import read_project
 from espha_operator.api import Spec
 from espha_operator.api.adapters import InputAdapter
-from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.images import Images
-from espha_operator.reconcile import models
+from espha_operator.reconcile import models, versions
 from espha_operator.reconcile.connectors import with_adapters
 from espha_operator.reconcile.models import check
 from espha_operator.status.checks import adapters_ready
 from espha_operator.status.facts import Facts, SetFacts, Verdict
 from espha_operator.status.reasons import Reason
+from support.status import engine_status
 from unit.operator import samples
 from unit.operator.memory import MemoryCluster, Play, status
 
@@ -217,3 +219,23 @@ def test_they_start_stay_and_go_with_the_model(
     steps.until_quiet()
     assert name not in cluster.objects
     assert ("StatefulSet", "demo-input-memory") in cluster.objects
+
+
+def test_they_stay_with_the_model_that_leads() -> None:
+    """A model in the shadow takes no adapter away before it leads, and brings none."""
+    made = deployment()
+    old = accepted(project(inputs=connector("fs", "in", type="pub", fsname="in.csv")))
+    new = accepted(project(outputs=connector("fs", "out", type="sub", fsname="out.csv")))
+    known = tuple(ModelVersion(one.digest, one.xml, "1") for one in (new, old))
+
+    def adapters(leads: ModelFacts) -> list[str]:
+        active = engine_status("demo-engine-0", EngineState.ACTIVE)
+        assert active.engine
+        told = active.engine.model_copy(update={"log_model": leads.digest})
+        engines = [active.model_copy(update={"progress": told})]
+        found = with_adapters(made, versions.leading(made, known, engines, new))
+        return [one.window for one in found.spec.adapters.every]
+
+    assert adapters(old) == ["q/s"]
+    assert adapters(new) == ["q/c"]
+    assert versions.leading(made, known, [], new) == new
