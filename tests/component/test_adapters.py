@@ -6,22 +6,24 @@ import os
 import random
 import shutil
 import signal
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from espha.adapters.file_input.position import Place, Position, source_position
-from espha.adapters.publishing import last_position
+from espha.adapters.publishing import Positions, last_position
 from espha.checker.damage import compare
 from espha.checker.watch import read_all
 from espha.connectors.topics import TopicPlan, topic_plan
 from espha.kafka.reader import Offsets, last_record
 from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.records import position_key
 from espha.reader import read_project
 from support.replicas import Replica, active_of
 from support.servers import Kafka, ZooKeeper, wait_until
@@ -184,6 +186,42 @@ def test_the_position_is_found_behind_the_records_of_others(site: Site, tmp_path
     bootstrap, topic, positions = site.kafka.bootstrap, site.input_topic, site.plan.positions
     found = last_position(bootstrap, positions, topic, "memory", None)
     assert source_position("memory", tmp_path / "in.csv", found) == mine
+
+
+@pytest.mark.parametrize("shared", ["positions", "rows"])
+def test_a_position_behind_an_open_transaction_of_others_counts(site: Site, shared: str) -> None:
+    """Until that one ends nobody sees it; the rows behind an older one would be published twice."""
+    bootstrap, topic, positions = site.kafka.bootstrap, site.input_topic, site.plan.positions
+    other = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": f"test-{uuid.uuid4().hex}"}
+    )
+    other.init_transactions(30)
+    writer = FencedWriter(bootstrap, f"test-{uuid.uuid4().hex}")
+    writer.fence()
+
+    def publish(line: int) -> dict[str, object]:
+        header = Position("memory", "name", Place(1, line, 100 * line)).to_header()
+        row = Record(topic, b"x", (("espha-source", header),))
+        writer.commit([Record(positions, header, key=position_key(topic, "memory")), row])
+        return dict(json.loads(header))
+
+    def hide(line: int) -> dict[str, object]:
+        """Publish behind the begin of a transaction that stays open."""
+        other.begin_transaction()
+        shared_topic = positions if shared == "positions" else topic
+        other.produce(shared_topic, b"{}", key=b"other", partition=0)
+        assert other.flush(30) == 0
+        return publish(line)
+
+    publish(1)
+    newest = hide(2) if shared == "rows" else {}
+    with Positions(bootstrap, positions, topic, "memory") as found:
+        newest = newest or hide(2)
+        ended = threading.Timer(1.0, other.commit_transaction, [30])
+        ended.start()
+        found.read_to_end()
+        ended.join()
+        assert found.last == newest
 
 
 def test_rows_that_were_removed_are_not_published_again(site: Site, tmp_path: Path) -> None:

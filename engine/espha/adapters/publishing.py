@@ -15,6 +15,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, Self
 
 import structlog
@@ -129,12 +130,14 @@ class Positions:
         Raises:
             ConfigError, LogError: see `last_position`.
         """
-        self._topic, self._key = positions, position_key(topic, adapter)
-        self._offsets = Offsets(bootstrap)
+        self._positions, self._key = positions, position_key(topic, adapter)
+        self._find = partial(last_position, bootstrap, positions, topic, adapter)
+        self._topic, self._offsets = topic, Offsets(bootstrap)
         self._reached = self._offsets.end(positions)
+        self._hidden = self._offsets.ends(topic).open
         kept = kept_position(bootstrap, positions, topic, adapter)
         self.kept = kept is not None
-        self.last = last_position(bootstrap, positions, topic, adapter, kept)
+        self.last = self._find(kept)
         self._consumer = reader(bootstrap, {positions: self._reached}, _FETCH_MS)
 
     def __enter__(self) -> Self:
@@ -159,17 +162,24 @@ class Positions:
         return moved
 
     def read_to_end(self) -> bool:
-        """Take all that is committed now; tell whether the position moved.
+        """Take all that is committed; tell whether the position moved.
+
+        It is for whoever has fenced the other one, so that nothing of this adapter is open. The
+        deployment's other adapters write to these topics, too: behind the begin of a transaction
+        that is open nobody sees what is committed, so its end is waited for.
 
         Raises:
-            LogError: the topic cannot be read.
+            ConfigError, LogError: see `last_position`; or a transaction stays open.
         """
-        end, moved = self._offsets.end(self._topic), False
-        standstill = Standstill(f"topic {self._topic}")
+        end, before = self._offsets.settled(self._positions), self.last
+        standstill = Standstill(f"topic {self._positions}")
         while self._reached < end:
-            moved = self.follow(_FETCH_MS / 1000) or moved
+            self.follow(_FETCH_MS / 1000)
             standstill.look(self._reached)
-        return moved
+        if self._hidden:  # the last row was perhaps behind an open transaction
+            self._offsets.settled(self._topic)
+            self.last = self._find(self.last if self.kept else None)
+        return self.last != before
 
 
 def last_position(

@@ -52,6 +52,7 @@ _LOG = structlog.get_logger()
 _Answer = TypeVar("_Answer")
 STANDSTILL_S = 30.0
 """For so long a wait for records goes on though nothing comes. Brokers may all be away."""
+_SETTLED_LOOK_S = 0.005
 
 
 class LogError(Exception):
@@ -198,6 +199,21 @@ class Offsets:
                 self._offset(topic, OFFSET_END, wait_s, _ALL),
             ),
         )
+
+    def settled(self, topic: str) -> int:
+        """Return the offset behind the newest record, when all before it is committed or aborted.
+
+        Whoever has been fenced has nothing open any more; but others write to the topic, too, and
+        behind the begin of their transactions nobody sees what is committed.
+
+        Raises:
+            LogError: somebody's transaction stays open for long.
+        """
+        end, standstill = self.written(topic), Standstill(f"topic {topic}: an open transaction")
+        while (stable := self.end(topic)) < end:
+            standstill.look(stable)
+            time.sleep(_SETTLED_LOOK_S)
+        return end
 
     def topic_id(self, topic: str) -> str:
         """Return Kafka's id of the topic, which differs when it was deleted and made anew."""
