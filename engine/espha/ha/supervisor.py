@@ -217,8 +217,9 @@ class Supervisor:
                 self._child.follow()
             if self._member:
                 self._deaths.follow(self._member.client, self._child)
+                known = self._settings
                 self._hand_over = HandOver(
-                    self._settings.name, self._member, self._child, self._settings.peers
+                    known.name, self._member, self._child, known.failure_timeout_ms, known.peers
                 )
             self._watch_over(self._child)
         finally:

@@ -38,8 +38,8 @@ from espha.protocol.status import ChildStatus, EngineProgress, ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
 
 _LOOK_S = 0.05
-_HEIR_S = 0.3
-"""For so long the old one waits for its heir's first commit."""
+_HEIR_SHARE = 0.6
+"""Of the failure timeout: for so long the old one waits for its heir's first commit."""
 _PEER_S = 0.2
 _ATTEMPTS = 10
 _AGAIN_S = 0.1
@@ -51,7 +51,7 @@ class HandOver:
     """The supervisor's part, for one life of its child."""
 
     def __init__(
-        self, name: str, member: Membership, child: Child, peers: str = "", wait_s: float = _HEIR_S
+        self, name: str, member: Membership, child: Child, failure_timeout_ms: int, peers: str = ""
     ) -> None:
         """Hand over for the supervisor of `name`.
 
@@ -59,11 +59,12 @@ class HandOver:
             name: the replica.
             member: its stay in the election.
             child: its child.
+            failure_timeout_ms: silence after which a replica counts as failed, ms; three fifths of
+                it the heir has for its first commit.
             peers: supervisors of all replicas, "host:port,…"; asked when a heir is late.
-            wait_s: how long to wait for the heir's first commit, s.
         """
         self._name, self._member, self._child, self._peers = name, member, child, peers
-        self._wait_s = wait_s
+        self._wait_s = failure_timeout_ms / 1000 * _HEIR_SHARE
         self._lock = threading.Lock()
         self._begun = False
         self._let_go = False

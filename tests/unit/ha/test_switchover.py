@@ -50,8 +50,8 @@ class Line:
         self.told.append("active")
 
 
-def hand_over(line: Line, wait_s: float = 10, peers: str = "") -> HandOver:
-    return HandOver("a", cast("Membership", line), cast("Child", line), peers, wait_s)
+def hand_over(line: Line, wait_ms: int = 10_000, peers: str = "") -> HandOver:
+    return HandOver("a", cast("Membership", line), cast("Child", line), wait_ms, peers)
 
 
 def says(state: EngineState, epoch: int) -> ChildStatus:
@@ -80,7 +80,7 @@ def test_the_place_is_left_when_the_heir_leads(to: str | None, heir: str) -> Non
 def test_an_heir_that_does_not_come_is_forgotten() -> None:
     """It is dead, or behind: the old one goes on, in its old place, and can be asked again."""
     line = Line("a", "b")
-    giving = hand_over(line, wait_s=0.05)
+    giving = hand_over(line, wait_ms=50)
     giving.ask(ACTIVE, None)
     giving.heard(says(EngineState.STANDBY, 3))
     wait_for(line, "active", "call None")
@@ -91,7 +91,7 @@ def test_an_heir_that_does_not_come_is_forgotten() -> None:
 def test_zookeeper_is_not_needed_to_go_on() -> None:
     """Its quorum is lost in the middle of it: there is an active engine all the same."""
     line = Line("a", "b")
-    giving = hand_over(line, wait_s=0.05)
+    giving = hand_over(line, wait_ms=50)
     giving.ask(ACTIVE, None)
 
     def lost(name: str | None) -> None:
@@ -108,7 +108,7 @@ def test_an_heir_of_whom_the_others_know_is_not_deposed(monkeypatch: pytest.Monk
     monkeypatch.setattr("espha.ha.switchover.ask_status", played.ask_status)
     monkeypatch.setattr("espha.ha.switchover.addresses", lambda peers: peers.split(","))
     line = Line("a", "b")
-    giving = hand_over(line, wait_s=0.05, peers="x,b")
+    giving = hand_over(line, wait_ms=50, peers="x,b")
     giving.ask(ACTIVE, None)
     giving.heard(says(EngineState.STANDBY, 3))
     wait_for(line, "requeue")
@@ -118,7 +118,7 @@ class Leaving:
     """A replica that ends: its child says what the test says."""
 
     def __init__(self, line: Line, state: EngineState = EngineState.ACTIVE) -> None:
-        self.giving, self.ended = hand_over(line, wait_s=0.05), threading.Event()
+        self.giving, self.ended = hand_over(line, wait_ms=50), threading.Event()
         self.state, self.gone = state, threading.Event()
         threading.Thread(target=self._leave, daemon=True).start()
 
