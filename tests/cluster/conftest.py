@@ -52,7 +52,6 @@ def demo(namespace: str) -> str:
     things = list(yaml.safe_load_all((ROOT / "manifests/esp-ha.yaml").read_text(encoding="utf-8")))
     spec = next(one["spec"] for one in things if one["kind"] == "EspHaDeployment")
     spec["zookeeper"]["sessionTimeout"] = spaces.PATIENCE_MS
-    spec["engines"]["pod"] = spaces.PATIENT
     clients.kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(things))
     clients.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests/sample-producer.yaml")
     spaces.wait_for(namespace, "Ready", "demo")

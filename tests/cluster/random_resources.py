@@ -69,6 +69,7 @@ class _Maker:
             "array": self._array,
             "string": self._text,
             "integer": self._integer,
+            "number": self._number,
             "boolean": lambda *_: self._chance(0.5),
         }
         return kinds[schema["type"]](schema, name)
@@ -119,6 +120,10 @@ class _Maker:
     def _integer(self, schema: Object, _: str) -> int:
         least, most = schema.get("minimum", -100), schema.get("maximum", 10_000)
         return self._one((least, most, self._random.randint(least, most)))
+
+    def _number(self, schema: Object, _: str) -> float:
+        least, most = schema.get("minimum", -100), schema.get("maximum", 10_000)
+        return self._one((least, most, self._random.uniform(least, most)))
 
 
 def accepted(spec: Object, ask: Ask) -> Object:

@@ -11,8 +11,7 @@ from tools import clean
 from tools.offline_cluster import clients
 
 PATIENCE_MS = 4000
-PATIENT: dict[str, Any] = {"env": [{"name": "ESPHA_FAILURE_TIMEOUT_MS", "value": str(PATIENCE_MS)}]}
-"""Engines' pods for which one that gets no processor time for a second is not dead."""
+"""Of a session: an engine that gets no processor time for a second is not dead."""
 QUIET_S = 300
 """So long (s) nothing may move in a namespace before a wait is given up."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubernetes import client, config, watch
 
-from cluster.spaces import PATIENCE_MS, PATIENT
+from cluster.spaces import PATIENCE_MS
 from espha.local.waiting import wait_until
 from tools import ROOT
 from tools.offline_cluster import clients, command
@@ -150,7 +150,7 @@ class Live:
                 "topics": {"prefix": PREFIX, "retention": "unlimited"},
                 "zookeeper": {"replicas": 3, "tickTime": 200, "sessionTimeout": PATIENCE_MS},
                 "kafka": {"replicas": 3},
-                "engines": {"replicas": 3, "pod": PATIENT},
+                "engines": {"replicas": 3},
                 **spec,
             },
         }

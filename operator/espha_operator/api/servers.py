@@ -26,6 +26,7 @@ USUAL_SESSION_TICKS = 4
 USUAL_TICK_MS = 200
 LEAST_SESSION_MS = 200
 USUAL_EXTERNAL_SESSION_MS = 800
+USUAL_FAILURE_MS = 500
 # Retention: what engines need, which their snapshots tell.
 SNAPSHOTS = "snapshots"
 # How long outputs stay on a Kafka whose volumes the operator does not know.
@@ -146,7 +147,8 @@ class ZooKeeper(Part):
         ge=LEAST_SESSION_MS,
         le=60_000,
         description="After how many milliseconds without a sign of life an engine counts as "
-        "dead (the end of its process is noticed at once, without this). "
+        "dead (the end of its process is noticed at once, without this, and silence to the other "
+        f"engines after five eighths of it, at least {USUAL_FAILURE_MS} ms). "
         f"{USUAL_SESSION_TICKS} ticks when absent; {USUAL_EXTERNAL_SESSION_MS} with an external "
         "ZooKeeper.",
     )
@@ -174,6 +176,16 @@ class ZooKeeper(Part):
         if self.session_timeout is not None:
             return self.session_timeout
         return USUAL_EXTERNAL_SESSION_MS if self.external else USUAL_SESSION_TICKS * self.tick_time
+
+    @property
+    def failure_timeout_ms(self) -> int:
+        """Silence of a replica that others notice without ZooKeeper, in milliseconds.
+
+        Whoever gives replicas longer sessions, because pauses are usual there, means this, too.
+        """
+        return max(
+            USUAL_FAILURE_MS, self.session_ms * USUAL_FAILURE_MS // USUAL_EXTERNAL_SESSION_MS
+        )
 
 
 class ExternalKafka(Part):

@@ -43,6 +43,7 @@ def _environment(deployment: Deployment, own: Settings) -> list[Object]:
         heartbeat_port=HEARTBEAT_PORT,
         lifeline_port=LIFELINE_PORT,
         session_ms=deployment.spec.zookeeper.session_ms,
+        failure_timeout_ms=deployment.spec.zookeeper.failure_timeout_ms,
         prefix=deployment.spec.topics.prefix or "",
         deployment=f"{deployment.namespace}/{deployment.name}",
     )
