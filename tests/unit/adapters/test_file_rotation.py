@@ -12,6 +12,8 @@ from espha.adapters.config import Held
 from espha.adapters.file_input.source import SourceFile
 from support.files import Clock, append, opened, polled
 
+pytestmark = pytest.mark.usefixtures("dead_hold_nothing")
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

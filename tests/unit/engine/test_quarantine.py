@@ -23,6 +23,8 @@ from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote, first_death
 from espha.protocol.order import OrderRecord, Range
 
+pytestmark = pytest.mark.usefixtures("dead_hold_nothing")
+
 TOPIC = "t.I"
 
 
