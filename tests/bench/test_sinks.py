@@ -20,7 +20,7 @@ from espha.adapters.table_output.spec import OutputTable
 from espha.adapters.table_output.table import TableTarget
 from espha.model import Window
 from support.outputs import outbound
-from support.postgres import PASSWORD, PostgreSQL
+from support.postgres import PASSWORD, PostgreSQL, running
 
 BATCH, BATCHES, KEYS = 5_000, 40, 20_000
 
@@ -28,12 +28,8 @@ BATCH, BATCHES, KEYS = 5_000, 40, 20_000
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgreSQL]:
     """A server of its own; its processor time is not the adapter's."""
-    server = PostgreSQL()
-    try:
-        server.start()
+    with running() as server:
         yield server
-    finally:
-        server.close()
 
 
 def file(folder: Path, window: Window, **options: object) -> Target:

@@ -17,7 +17,7 @@ import pytest
 from espha.connectors.topics import topic_plan
 from espha.kafka.writer import FencedWriter, Record
 from espha.reader import read_project
-from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL
+from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL, running
 from support.replicas import Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 
@@ -29,12 +29,8 @@ MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
 @pytest.fixture
 def postgres() -> Iterator[PostgreSQL]:
     """A server of its own."""
-    server = PostgreSQL()
-    try:
-        server.start()
+    with running() as server:
         yield server
-    finally:
-        server.close()
 
 
 class Sinks:

@@ -16,7 +16,7 @@ from espha.adapters.table_output.spec import OutputTable
 from espha.adapters.table_output.table import TableTarget
 from espha.model import Window
 from support.outputs import outbound
-from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL
+from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL, running
 
 pytestmark = pytest.mark.component
 
@@ -26,12 +26,8 @@ SCHEMA = "id*:int64,name:string,value:double,at:stamp,day:date,raw:blob,list:arr
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgreSQL]:
     """One server for all tests here."""
-    server = PostgreSQL()
-    try:
-        server.start()
+    with running() as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

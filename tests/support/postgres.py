@@ -5,6 +5,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from espha.local.ports import HOST, free_ports
@@ -86,3 +88,14 @@ def _is_there(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@contextmanager
+def running() -> Iterator[PostgreSQL]:
+    """Run a server of its own as long as the block lasts."""
+    server = PostgreSQL()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()

@@ -8,7 +8,7 @@ from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.names import MODEL_DIGEST
 from espha_operator.reconcile import models
 from espha_operator.reconcile.cluster import Cluster
-from espha_operator.reconcile.observe import selector
+from espha_operator.reconcile.observe import owners, selector
 from espha_operator.resources.meta import Object
 from espha_operator.resources.versions import FILE
 from espha_operator.status.facts import Verdict, active_of
@@ -75,7 +75,6 @@ def leading(
 def _version(found: Object, deployment: Deployment) -> ModelVersion | None:
     meta, data = found["metadata"], found.get("data") or {}
     digest = (meta.get("annotations") or {}).get(MODEL_DIGEST)
-    ours = any(one["uid"] == deployment.uid for one in meta.get("ownerReferences") or [])
-    if not digest or not ours or FILE not in data:
+    if not digest or deployment.uid not in owners(found) or FILE not in data:
         return None
     return ModelVersion(digest, data[FILE], meta.get("creationTimestamp") or "")
