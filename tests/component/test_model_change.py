@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from chaos.here import ENVIRONMENT
 from chaos.poisoned import RAISES, environment
 from espha.checker.verify import VerifyOptions, verify
 from espha.local.ports import HOST
@@ -252,6 +253,8 @@ def test_a_model_that_fails_in_the_shadow_never_leads(
     assert all(engine.status()["in_sync"] for engine in others)
     assert [engine.status()["restarts"] for engine in others] == [0, 0]
     assert ask(deployment.active(), "end", digest(NEW))[0] == 202
+    # Only the new model finds the row poison.
+    chosen.environment["PYTHONPATH"] = ENVIRONMENT["PYTHONPATH"]
     give(deployment, chosen, tmp_path / "old.xml")
     deployment.wait_in_sync()
     assert not deployment.order_records()[-1].get("shadow")
