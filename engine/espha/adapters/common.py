@@ -91,5 +91,5 @@ def _end(control: Control, reason: EndReason, message: str) -> None:
 
 
 def problem_of(name: str, error: OSError) -> str:
-    """Say what is wrong with a file, and that nothing is lost."""
-    return f"{name}: {error.strerror}; trying again, nothing is lost"
+    """Say what is wrong with a file or a peer, and that nothing is lost."""
+    return f"{name}: {error.strerror or error}; trying again, nothing is lost"

@@ -81,6 +81,10 @@ class Source(Protocol):
         """Go to a position that another adapter has published; errors wait for the next poll."""
         ...
 
+    def committed(self) -> None:
+        """Learn that all that `poll` has returned is committed: whoever waits may be told."""
+        ...
+
     def close(self) -> None:
         """Let go of what is open; the next poll opens it again."""
         ...
@@ -271,6 +275,7 @@ class _Publisher:
             if found:
                 rows = [self._record(value, position) for value, position in found]
                 self._writer.commit([_kept(self._job, found[-1][1]), *rows])
+                self._source.committed()
                 self._rows += len(found)
                 self._report(found[-1][1])
             else:

@@ -28,6 +28,7 @@ class _Fakes:
         self.transactions: list[list[Record]] = []
         self.said: list[str] = []
         self.closed = 0
+        self.told: list[int] = []
 
     @property
     def role(self) -> Role:
@@ -42,6 +43,9 @@ class _Fakes:
 
     def advance(self, position: Mapping[str, Any], /) -> None:
         raise AssertionError
+
+    def committed(self) -> None:
+        self.told.append(len(self.transactions))
 
     def close(self) -> None:
         self.closed += 1
@@ -99,6 +103,12 @@ def test_what_is_there_goes_into_one_transaction_with_its_last_position(
     kept = [each[0] for each in fakes.transactions]
     assert {record.topic for record in kept} == {"x.P"}
     assert [Position.from_header(record.value).place.offset for record in kept] == [4, 5]
+
+
+def test_the_source_learns_of_each_commit_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = _Fakes(rows(0, 3), list, rows(3, 2), list)
+    fakes.run(monkeypatch)
+    assert fakes.told == [1, 2]
 
 
 def test_a_transaction_is_closed_at_its_size(monkeypatch: pytest.MonkeyPatch) -> None:

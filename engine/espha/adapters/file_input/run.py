@@ -59,6 +59,9 @@ class _Rows:
     def advance(self, position: Mapping[str, Any]) -> None:
         self._source.advance(Position.from_object(position))
 
+    def committed(self) -> None:
+        """Nobody waits for it."""
+
     def close(self) -> None:
         self._source.close()
 
