@@ -31,12 +31,11 @@ def read_delimiter(text: str) -> str:
     return text
 
 
-class CsvLayout(Part):
-    """Which columns the rows of a CSV text have, and how they are written."""
+class CsvColumns(Part):
+    """Which columns rows of CSV have, and how they are written."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
-    header_lines: int = Field(0, ge=0, description="Lines to skip at the beginning.")
     opcode: bool = Field(
         True, description="The first column is the opcode; without it, every row is an insert."
     )
@@ -64,6 +63,12 @@ class CsvLayout(Part):
     def defaults(self) -> tuple[str, str]:
         """Return opcode and flags of rows that have none."""
         return ("P" if self.upsert else "I", "P" if self.partial else "N")
+
+
+class CsvLayout(CsvColumns):
+    """How the rows of a CSV text are written, behind its header."""
+
+    header_lines: int = Field(0, ge=0, description="Lines to skip at the beginning.")
 
 
 class Layout(CsvLayout):

@@ -52,6 +52,11 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def encode(text: str) -> bytes:
+    """Return the bytes of what `decode` has given."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def skip_lines(data: bytes, count: int) -> tuple[int, int]:
     """Return the size in bytes of the first `count` lines, and how many of them end in `data`.
 

@@ -9,12 +9,11 @@ from espha.adapters.file_input.position import Position, source_position
 from espha.adapters.file_input.reading import SourceRow
 from espha.adapters.file_input.source import SourceFile
 from espha.adapters.file_input.spec import InputFile
+from espha.adapters.formats.incoming import topic_form
+from espha.adapters.formats.refused import not_a_row
 from espha.adapters.publishing import publish
-from espha.connectors.files import record_layout
-from espha.records.text import canonical_writer, quoted
-
-NOT_A_ROW = "not a row"
-"""In place of the opcode: no engine takes such a record, and its dead letter says why."""
+from espha.records.rows import encode
+from espha.records.text import canonical_writer
 
 
 class _Files(Protocol):
@@ -34,7 +33,7 @@ class _Files(Protocol):
 
 def run(job: Job, file: InputFile) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
-    if record_layout(job.window).format == "json":
+    if topic_form(job.window) == "json":
         raise ConfigError(f"window {job.window.path!r} reads JSON, this adapter writes CSV")
     publish(job, lambda position: _Rows(job, file, position))
 
@@ -68,7 +67,5 @@ class _Rows:
     def _record(self, row: SourceRow, position: Position) -> bytes:
         if row.reason:
             where = f"line {row.line} of {position.file}: {row.reason}"
-            text = ",".join((NOT_A_ROW, quoted(where), *map(quoted, row.columns)))
-        else:
-            text = self._write(row.columns)
-        return text.encode("utf-8", "surrogateescape")
+            return not_a_row(where, encode(",".join(row.columns)))
+        return encode(self._write(row.columns))

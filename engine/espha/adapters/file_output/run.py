@@ -6,12 +6,12 @@ from espha.adapters.config import ConfigError, Job
 from espha.adapters.copying import Taken, copy
 from espha.adapters.file_output.spec import OutputFile
 from espha.adapters.file_output.target import TargetFile
-from espha.adapters.output_records import Rejected, output_reader
+from espha.adapters.formats.outgoing import outgoing
+from espha.adapters.formats.spec import OutputFormat
+from espha.adapters.output_records import Rejected
 from espha.connectors.files import record_style
 from espha.model import Field, Window
 from espha.protocol.status import OutputProgress
-from espha.records.layout import Style
-from espha.records.text import event_writer
 
 Lines = Callable[[Sequence[Taken]], tuple[list[bytes], int]]
 """Makes lines of records, and counts those that it could not read."""
@@ -75,21 +75,12 @@ class Output:
 
 
 def _objects(window: Window) -> Lines:
-    style = record_style(window)
-    read = output_reader(window)
-    # What is in the record, no less: it has been rounded already.
-    whole = Style(format="json", date_format=style.date_format, precision=None)
-    write = event_writer(window.fields, whole)
+    made = outgoing(window, OutputFormat(type="json"))
 
     def lines(records: Sequence[Taken]) -> tuple[list[bytes], int]:
-        made, count = [], 0
-        for _, found in read(records):
-            if isinstance(found, Rejected):
-                count += 1
-                made.append(found.line())
-            else:
-                made.append(write(found).encode())
-        return made, count
+        found = [made.payload(record) for record in records]
+        count = sum(isinstance(one, Rejected) for one in found)
+        return [one.line() if isinstance(one, Rejected) else one for one in found], count
 
     return lines
 
