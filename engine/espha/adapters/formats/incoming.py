@@ -53,6 +53,11 @@ def incoming(window: Window, given: InputFormat) -> Incoming:
     form = topic_form(window)
     if given.type == "json":
         return _Objects(window, given, form)
+    if given.avro is not None:
+        from espha.adapters.formats.avro import AvroReader
+
+        defaults = CsvLayout(upsert=given.upsert, partial=given.partial).defaults()
+        return _Messages(window, AvroReader(window, given.avro, defaults).decode, form)
     return _Rows(window, given, form)
 
 
@@ -178,6 +183,21 @@ class _Objects:
                     yield from _in_arrays(line)
                 except (ValueError, RecursionError):
                     yield None, line
+
+
+class _Messages:
+    """Bytes that are one event each."""
+
+    def __init__(self, window: Window, read: Callable[[bytes], Event], form: str) -> None:
+        self._read, self._form = read, form
+        self._write = record_writer(window, form)
+
+    def records(self, payload: bytes, where: str) -> list[bytes]:
+        try:
+            record = self._write(self._read(payload)).encode()
+        except BadRecord as error:
+            return [not_a_row(f"{where}: {error.reason}", payload, self._form)]
+        return [within(record, payload, where, self._form)]
 
 
 def _in_arrays(text: bytes) -> list[tuple[Any, bytes]]:

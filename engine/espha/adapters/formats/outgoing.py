@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from espha.adapters.copying import Taken
-from espha.adapters.formats.spec import OutputFormat
-from espha.adapters.output_records import Rejected, output_reader
+from espha.adapters.formats.spec import AvroOutput, OutputFormat
+from espha.adapters.output_records import Rejected, output_reader, rejected
 from espha.connectors.files import record_style
 from espha.model import Window
-from espha.model.events import Event
+from espha.model.events import BadRecord, Event
 from espha.records.layout import Style
 from espha.records.text import event_writer
 
@@ -29,6 +29,10 @@ class Outgoing(Protocol):
 def outgoing(window: Window, given: OutputFormat) -> Outgoing:
     """Return what makes payloads of the records of a window's topic."""
     style = record_style(window)
+    if given.type == "avro":
+        from espha.adapters.formats.avro import AvroWriter
+
+        return Converted(window, AvroWriter(window, given.avro or AvroOutput()).encode)
     if given.type == style.format:
         return _AsTheyAre()
     # What is in the record, no less: it has been rounded already.
@@ -54,4 +58,7 @@ class Converted:
     def payload(self, record: Taken) -> bytes | Rejected:
         """Return the event of a record as it is to be written; see `Outgoing`."""
         ((_, found),) = self._read([record])
-        return found if isinstance(found, Rejected) else self._write(found)
+        try:
+            return found if isinstance(found, Rejected) else self._write(found)
+        except BadRecord as error:
+            return rejected(record, error.reason)

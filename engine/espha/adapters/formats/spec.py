@@ -1,23 +1,113 @@
 """Formats as they stand in the configuration of an adapter."""
 
-from typing import Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from espha.adapters.config import Part
 from espha.records.layout import CsvColumns
 
+
+def _rules(**sentences: str) -> dict[str, Any]:
+    """Return what the API server checks: rules by the names of sentences."""
+    return {
+        "x-kubernetes-validations": [
+            {"rule": _RULES[name], "message": sentence} for name, sentence in sentences.items()
+        ]
+    }
+
+
+_RULES: Final = {
+    "one": "has(self.definition) != has(self.registry)",
+    "input": "(has(self.type) && self.type == 'avro') == has(self.avro)",
+    "output": "(has(self.type) && self.type == 'avro') || !has(self.avro)",
+    "csv": "!has(self.type) || self.type == 'csv' || ((!has(self.opcode) || self.opcode) && "
+    "(!has(self.flags) || self.flags) && (!has(self.autogenField) || self.autogenField) && "
+    "(!has(self.delimiter) || self.delimiter == ','))",
+}
 _OF_CSV: Final = ("opcode", "flags", "autogen_field", "delimiter")
+
+
+class Registry(Part):
+    """A schema registry that speaks Confluent's REST API."""
+
+    url: Annotated[
+        str,
+        StringConstraints(pattern=r"^https?://[A-Za-z0-9_.-]+(:[0-9]{1,5})?(/[A-Za-z0-9_./-]*)?$"),
+    ] = Field(
+        max_length=500,
+        description="Its address, `http[s]://HOST[:PORT][/PATH]`. User and password stand in the "
+        "variable `SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO`, as `USER:PASSWORD`.",
+    )
+    subject: str = Field(
+        min_length=1,
+        max_length=249,
+        description="The subject whose newest schema has to fit the window's; often the topic's "
+        "name and `-value`.",
+    )
+
+
+class AvroInput(Part):
+    """Records of Avro that a source gets."""
+
+    model_config = ConfigDict(
+        json_schema_extra=_rules(one="Give exactly one of: definition, registry.")
+    )
+
+    definition: str | None = Field(
+        None,
+        min_length=1,
+        max_length=100_000,
+        description="The schema that they are written with, as JSON.",
+    )
+    registry: Registry | None = Field(
+        None, description="Where their schemas are; each record begins with the number of its own."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.definition is None) == (self.registry is None):
+            raise ValueError("give exactly one of: definition, registry")
+        return self
+
+
+class AvroOutput(Part):
+    """Records of Avro that a target gets."""
+
+    definition: str | None = Field(
+        None,
+        min_length=1,
+        max_length=100_000,
+        description="The schema to write them with, as JSON. Without it, that of the registry's "
+        "subject; where it has none, too, one that is made of the window's.",
+    )
+    registry: Registry | None = Field(
+        None, description="Where the schema is registered; each record begins with its number."
+    )
+    opcode: bool = Field(
+        True,
+        description="The schema has `opcode`; without it, what others get does not tell a "
+        "deletion from an insert.",
+    )
 
 
 class InputFormat(CsvColumns):
     """How the rows are written that a source gets."""
 
-    type: Literal["csv", "json"] = Field(
+    model_config = ConfigDict(
+        json_schema_extra=_rules(
+            input="Type avro and the settings avro belong together.",
+            csv="opcode, flags, autogenField and delimiter are for format csv.",
+        )
+    )
+
+    type: Literal["csv", "json", "avro"] = Field(
         "csv",
         description="`csv`: rows, one a line; `json`: objects with the fields, and `opcode` and "
-        "`flags` where they have them, one a line or several in an array.",
+        "`flags` where they have them, one a line or several in an array; `avro`: one record of "
+        "Avro, for adapters of messages.",
     )
+    avro: AvroInput | None = Field(None, description="Required with type avro.")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -26,14 +116,27 @@ class InputFormat(CsvColumns):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     shown = type(self).model_fields[name].alias or name
                     raise ValueError(f"{shown} is for format csv, not for {self.type}")
+        if (self.type == "avro") != (self.avro is not None):
+            raise ValueError("type avro and the settings avro belong together")
         return self
 
 
 class OutputFormat(Part):
     """How the rows are written that a target gets."""
 
-    type: Literal["csv", "json"] = Field(
+    model_config = ConfigDict(
+        json_schema_extra=_rules(output="The settings avro are for type avro.")
+    )
+
+    type: Literal["csv", "json", "avro"] = Field(
         "csv",
         description="`csv`: `opcode,flags,field,…`; `json`: an object with `opcode`, `flags` and "
-        "the fields.",
+        "the fields; `avro`: a record of Avro, for adapters of messages.",
     )
+    avro: AvroOutput | None = Field(None, description="The schema, with type avro.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.avro is not None and self.type != "avro":
+            raise ValueError("the settings avro are for type avro")
+        return self
