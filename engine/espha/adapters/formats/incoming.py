@@ -53,10 +53,15 @@ def incoming(window: Window, given: InputFormat) -> Incoming:
     form = topic_form(window)
     if given.type == "json":
         return _Objects(window, given, form)
+    defaults = CsvLayout(upsert=given.upsert, partial=given.partial).defaults()
+    if given.protobuf is not None:
+        from espha.adapters.formats.protobuf import ProtobufReader
+
+        read = ProtobufReader(window, given.protobuf, defaults).decode
+        return _Messages(window, read, form)
     if given.avro is not None:
         from espha.adapters.formats.avro import AvroReader
 
-        defaults = CsvLayout(upsert=given.upsert, partial=given.partial).defaults()
         return _Messages(window, AvroReader(window, given.avro, defaults).decode, form)
     return _Rows(window, given, form)
 

@@ -33,6 +33,10 @@ def outgoing(window: Window, given: OutputFormat) -> Outgoing:
         from espha.adapters.formats.avro import AvroWriter
 
         return Converted(window, AvroWriter(window, given.avro or AvroOutput()).encode)
+    if given.protobuf is not None:
+        from espha.adapters.formats.protobuf import ProtobufWriter
+
+        return Converted(window, ProtobufWriter(window, given.protobuf).encode)
     if given.type == style.format:
         return _AsTheyAre()
     # What is in the record, no less: it has been rounded already.

@@ -19,12 +19,14 @@ def _rules(**sentences: str) -> dict[str, Any]:
 
 _RULES: Final = {
     "one": "has(self.definition) != has(self.registry)",
-    "input": "(has(self.type) && self.type == 'avro') == has(self.avro)",
+    "avro": "(has(self.type) && self.type == 'avro') == has(self.avro)",
     "output": "(has(self.type) && self.type == 'avro') || !has(self.avro)",
+    "protobuf": "(has(self.type) && self.type == 'protobuf') == has(self.protobuf)",
     "csv": "!has(self.type) || self.type == 'csv' || ((!has(self.opcode) || self.opcode) && "
     "(!has(self.flags) || self.flags) && (!has(self.autogenField) || self.autogenField) && "
     "(!has(self.delimiter) || self.delimiter == ','))",
 }
+_TOGETHER: Final = "Type {0} and the settings {0} belong together."
 _OF_CSV: Final = ("opcode", "flags", "autogen_field", "delimiter")
 
 
@@ -91,23 +93,46 @@ class AvroOutput(Part):
     )
 
 
+class ProtobufInput(Part):
+    """Messages of Protobuf that a source gets."""
+
+    definition: str = Field(
+        min_length=1,
+        max_length=100_000,
+        description="The text of a `.proto` file; it can import Google's own ones.",
+    )
+    message: str = Field(min_length=1, max_length=250, description="The name of the message in it.")
+
+
+class ProtobufOutput(ProtobufInput):
+    """Messages of Protobuf that a target gets."""
+
+    opcode: bool = Field(
+        True,
+        description="The message has `opcode`; without it, what others get does not tell a "
+        "deletion from an insert.",
+    )
+
+
 class InputFormat(CsvColumns):
     """How the rows are written that a source gets."""
 
     model_config = ConfigDict(
         json_schema_extra=_rules(
-            input="Type avro and the settings avro belong together.",
+            avro=_TOGETHER.format("avro"),
+            protobuf=_TOGETHER.format("protobuf"),
             csv="opcode, flags, autogenField and delimiter are for format csv.",
         )
     )
 
-    type: Literal["csv", "json", "avro"] = Field(
+    type: Literal["csv", "json", "avro", "protobuf"] = Field(
         "csv",
         description="`csv`: rows, one a line; `json`: objects with the fields, and `opcode` and "
-        "`flags` where they have them, one a line or several in an array; `avro`: one record of "
-        "Avro, for adapters of messages.",
+        "`flags` where they have them, one a line or several in an array; `avro`, `protobuf`: one "
+        "record each, for adapters of messages.",
     )
     avro: AvroInput | None = Field(None, description="Required with type avro.")
+    protobuf: ProtobufInput | None = Field(None, description="Required with type protobuf.")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -118,6 +143,7 @@ class InputFormat(CsvColumns):
                     raise ValueError(f"{shown} is for format csv, not for {self.type}")
         if (self.type == "avro") != (self.avro is not None):
             raise ValueError("type avro and the settings avro belong together")
+        _check_protobuf(self.type, self.protobuf)
         return self
 
 
@@ -125,18 +151,27 @@ class OutputFormat(Part):
     """How the rows are written that a target gets."""
 
     model_config = ConfigDict(
-        json_schema_extra=_rules(output="The settings avro are for type avro.")
+        json_schema_extra=_rules(
+            output="The settings avro are for type avro.", protobuf=_TOGETHER.format("protobuf")
+        )
     )
 
-    type: Literal["csv", "json", "avro"] = Field(
+    type: Literal["csv", "json", "avro", "protobuf"] = Field(
         "csv",
         description="`csv`: `opcode,flags,field,…`; `json`: an object with `opcode`, `flags` and "
-        "the fields; `avro`: a record of Avro, for adapters of messages.",
+        "the fields; `avro`, `protobuf`: a record each, for adapters of messages.",
     )
     avro: AvroOutput | None = Field(None, description="The schema, with type avro.")
+    protobuf: ProtobufOutput | None = Field(None, description="Required with type protobuf.")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.avro is not None and self.type != "avro":
             raise ValueError("the settings avro are for type avro")
+        _check_protobuf(self.type, self.protobuf)
         return self
+
+
+def _check_protobuf(kind: str, given: ProtobufInput | None) -> None:
+    if (kind == "protobuf") != (given is not None):
+        raise ValueError("type protobuf and the settings protobuf belong together")
