@@ -11,6 +11,7 @@ from espha.adapters.common import problem_of
 from espha.adapters.config import Job
 from espha.backoff import Backoff
 from espha.kafka.reader import Offsets, check, open_reader
+from espha.protocol.records import ID_HEADER
 from espha.protocol.states import EngineState
 from espha.protocol.status import OutputProgress
 
@@ -20,10 +21,17 @@ _LOG = structlog.get_logger()
 
 
 class Taken(NamedTuple):
-    """A record of the topic, and where it is there."""
+    """A record of the topic.
+
+    Attributes:
+        offset: where it is there.
+        value: what it says.
+        id: the message id, the same whenever the record is computed; empty: it has none.
+    """
 
     offset: int
     value: bytes
+    id: bytes = b""
 
 
 class Target(Protocol):
@@ -144,7 +152,7 @@ class _Copier:
             return []
         more = consumer.consume(_BATCH, 0)
         return [
-            Taken(_offset(message), message.value() or b"")
+            Taken(_offset(message), message.value() or b"", _id(message))
             for message in (waiting, *more)
             if check(message)
         ]
@@ -164,3 +172,10 @@ class _Copier:
 def _offset(message: Message) -> int:
     offset: int = message.offset()
     return offset
+
+
+def _id(message: Message) -> bytes:
+    for name, value in message.headers() or ():
+        if name == ID_HEADER:
+            return value or b""
+    return b""

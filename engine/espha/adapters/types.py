@@ -5,14 +5,18 @@ from typing import Final
 from espha.adapters.config import AdapterConfig, AdapterType, Direction, with_types
 from espha.adapters.file_input.spec import ADAPTER as FILE_INPUT
 from espha.adapters.file_output.spec import ADAPTER as FILE_OUTPUT
+from espha.adapters.kafka_input.spec import ADAPTER as KAFKA_INPUT
+from espha.adapters.kafka_output.spec import ADAPTER as KAFKA_OUTPUT
 from espha.adapters.parquet_output.spec import ADAPTER as PARQUET_OUTPUT
 from espha.adapters.table_output.spec import ADAPTER as TABLE_OUTPUT
 
 ADAPTERS: Final = (
     FILE_INPUT,
+    KAFKA_INPUT,
     FILE_OUTPUT,
     TABLE_OUTPUT,
     PARQUET_OUTPUT,
+    KAFKA_OUTPUT,
 )
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import structlog
 from confluent_kafka import (
@@ -42,6 +42,10 @@ CLIENT_TUNING = {
     "log_level": 4,  # warnings
 }
 
+ClientSettings = Mapping[str, object]
+"""Settings of Kafka's clients by name, such as those of security."""
+NO_SETTINGS: Final[ClientSettings] = {}
+
 _REQUEST_S, _REQUEST_AT_MOST_S = 0.3, 2.0
 _ANSWER_TIMEOUT_S = 30.0
 _ASK_AGAIN_S = 0.02
@@ -63,7 +67,7 @@ def reader(
     bootstrap: str,
     topics: dict[str, int],
     wait_ms: int = 100,
-    settings: Mapping[str, object] | None = None,
+    settings: ClientSettings = NO_SETTINGS,
 ) -> Consumer:
     """Make a read_committed consumer that starts each topic at the given offset.
 
@@ -80,14 +84,14 @@ def reader(
             "fetch.wait.max.ms": wait_ms,
             "fetch.error.backoff.ms": 10,
             "queued.max.messages.kbytes": 16_384,
-            **(settings or {}),
+            **settings,
         }
     )
     consumer.assign([TopicPartition(topic, PARTITION, offset) for topic, offset in topics.items()])
     return consumer
 
 
-def committed_reader(settings: Mapping[str, object]) -> Consumer:
+def committed_reader(settings: ClientSettings) -> Consumer:
     """Make a consumer that sees committed records only, and commits no offsets.
 
     It reports the end of a partition as an event (`PARTITION_EOF`).
@@ -169,8 +173,9 @@ class Offsets:
     again and again without a pause, which takes two processors for as long as the question lasts.
     """
 
-    def __init__(self, bootstrap: str) -> None:
-        self._settings = {**CLIENT_TUNING, "bootstrap.servers": bootstrap}
+    def __init__(self, bootstrap: str, settings: ClientSettings = NO_SETTINGS) -> None:
+        """Ask these servers; `settings` are further ones of the clients, such as security."""
+        self._settings = {**CLIENT_TUNING, "bootstrap.servers": bootstrap, **settings}
         self._consumers: dict[str, Consumer] = {}
         self._admin: AdminClient | None = None
 
@@ -271,20 +276,24 @@ class Offsets:
 
 
 @contextmanager
-def open_reader(bootstrap: str, topics: dict[str, int]) -> Iterator[Consumer]:
+def open_reader(
+    bootstrap: str, topics: dict[str, int], settings: ClientSettings = NO_SETTINGS
+) -> Iterator[Consumer]:
     """Like `reader`, closed at the end of the block."""
-    consumer = reader(bootstrap, topics)
+    consumer = reader(bootstrap, topics, settings=settings)
     try:
         yield consumer
     finally:
         consumer.close()
 
 
-def read_range(bootstrap: str, topic: str, start: int, end: int) -> Iterator[Message]:
+def read_range(
+    bootstrap: str, topic: str, start: int, end: int, settings: ClientSettings = NO_SETTINGS
+) -> Iterator[Message]:
     """Yield the committed records with start ≤ offset < end; end at most the stable offset."""
     if start >= end:
         return
-    with open_reader(bootstrap, {topic: start}) as consumer:
+    with open_reader(bootstrap, {topic: start}, settings) as consumer:
         while True:
             message = consumer.poll(_ANSWER_TIMEOUT_S)
             if message is None:
@@ -307,14 +316,19 @@ def records_backwards(bootstrap: str, topic: str) -> Iterator[Message]:
         yield from reversed(list(read_range(bootstrap, topic, start, end)))
 
 
-def last_matching(bootstrap: str, topic: str, wanted: Callable[[Message], bool]) -> Message | None:
+def last_matching(
+    bootstrap: str,
+    topic: str,
+    wanted: Callable[[Message], bool],
+    settings: ClientSettings = NO_SETTINGS,
+) -> Message | None:
     """Return the newest committed record that is wanted; None: the whole topic has none.
 
     It holds one record in memory, however long the topic is.
     """
-    for start, end in _backwards(bootstrap, topic):
+    for start, end in _backwards(bootstrap, topic, settings):
         found = None
-        for message in read_range(bootstrap, topic, start, end):
+        for message in read_range(bootstrap, topic, start, end, settings):
             if wanted(message):
                 found = message
         if found is not None:
@@ -322,9 +336,11 @@ def last_matching(bootstrap: str, topic: str, wanted: Callable[[Message], bool])
     return None
 
 
-def _backwards(bootstrap: str, topic: str) -> Iterator[tuple[int, int]]:
+def _backwards(
+    bootstrap: str, topic: str, settings: ClientSettings = NO_SETTINGS
+) -> Iterator[tuple[int, int]]:
     """Yield ranges of offsets that cover a topic from its end to its beginning, growing."""
-    offsets = Offsets(bootstrap)
+    offsets = Offsets(bootstrap, settings)
     first, end = offsets.first(topic), offsets.end(topic)
     step = _STEP_BACK
     while end > first:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from espha.kafka.reader import CLIENT_TUNING, PARTITION
+from espha.kafka.reader import CLIENT_TUNING, NO_SETTINGS, PARTITION, ClientSettings
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EndReason
 
@@ -24,6 +24,9 @@ _FENCE_TIMEOUT_S = 30.0
 _LEADERS_S = 1.0
 # How long a commit may take while brokers are away. A successor does not wait for it: it fences.
 _TRANSACTION_TIMEOUT_MS = 60_000
+
+
+ANY_PARTITION = -1
 
 
 class WriterFailed(Exception):  # noqa: N818 - it names a state, as `Fenced` does
@@ -45,13 +48,15 @@ class TooLarge(WriterFailed):
 
 
 class Record(NamedTuple):
-    """One record to write: always to partition 0."""
+    """One record to write."""
 
     topic: str
     value: bytes
     headers: tuple[tuple[str, bytes], ...] = ()
     key: bytes | None = None
     """On a compacted topic: what it is about, of which the newest record stays."""
+    partition: int = PARTITION
+    """`ANY_PARTITION`: that of its key, on a topic of others."""
 
 
 class FencedWriter:
@@ -61,7 +66,10 @@ class FencedWriter:
     is committed, then `commit` batch by batch. Not safe for use by several threads.
     """
 
-    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+    def __init__(
+        self, bootstrap: str, transactional_id: str, settings: ClientSettings = NO_SETTINGS
+    ) -> None:
+        """Connect to these servers; `settings` are further ones of the client."""
         self.transactional_id = transactional_id
         self._last = -1
         self._producer = Producer(
@@ -74,6 +82,7 @@ class FencedWriter:
                 "linger.ms": 0,
                 "queue.buffering.max.messages": 1_000_000,
                 "message.max.bytes": MESSAGE_BYTES,
+                **settings,
             }
         )
 
@@ -123,7 +132,7 @@ class FencedWriter:
                     record.topic,
                     record.value,
                     key=record.key,
-                    partition=PARTITION,
+                    partition=record.partition,
                     headers=list(record.headers),
                     on_delivery=delivered,
                 )

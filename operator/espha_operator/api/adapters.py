@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from espha.adapters.config import AdapterConfig, AdapterType, one_of, with_types
+from espha.adapters.kafka_cluster import SERVERS
 from espha.adapters.types import adapters
 from espha_operator.api.base import ObjectName, Part, rules, text
 from espha_operator.api.pods import PodTemplate, pod_field
@@ -59,8 +60,22 @@ def _paths(settings: type[BaseModel]) -> list[str]:
     return [name for name, field in settings.model_fields.items() if field.annotation in kinds]
 
 
-# What the settings' own functions check: the API server has to know it, too.
+_TOPIC = text(
+    r"^[A-Za-z0-9._-]+$",
+    "This is not the name of a topic; give letters, digits, '.', '_' and '-'.",
+    249,
+)
+# What the settings' own functions check: the API server has to know it, too. Where a name means
+# different things, it stands behind that of the settings.
 _CHECKED = {
+    "servers": text(
+        SERVERS,
+        "These are not addresses of brokers; give HOST:PORT, several with ',' between them.",
+        1000,
+    ),
+    "InputKafka.topic": _TOPIC,
+    "OutputKafka.topic": _TOPIC,
+    "positions": _TOPIC,
     "pattern": text(
         "^[^/]*$", "These are names in the folder; give a pattern without '/', like *.csv.", 200
     ),
@@ -93,9 +108,11 @@ def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
         name: _on_data(f"{known[name].description} Under /data.", known[name].is_required())
         for name in _paths(settings)
     }
-    for name in known.keys() & _CHECKED.keys():
-        field = known[name]
-        kind = Annotated[str, _CHECKED[name]]
+    for name, field in known.items():
+        checked = _CHECKED.get(f"{settings.__name__}.{name}", _CHECKED.get(name))
+        if checked is None:
+            continue
+        kind = Annotated[str, checked]
         if field.is_required():
             fields[name] = (kind, Field(description=field.description))
         else:

@@ -38,6 +38,9 @@ class Registry(Part):
         StringConstraints(pattern=r"^https?://[A-Za-z0-9_.-]+(:[0-9]{1,5})?(/[A-Za-z0-9_./-]*)?$"),
     ] = Field(
         max_length=500,
+        json_schema_extra={
+            "x-sentence": "This is not the address of a registry; give http[s]://HOST[:PORT][/PATH]."
+        },
         description="Its address, `http[s]://HOST[:PORT][/PATH]`. User and password stand in the "
         "variable `SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO`, as `USER:PASSWORD`.",
     )

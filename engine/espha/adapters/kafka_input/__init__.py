@@ -1,0 +1,1 @@
+"""Rows from a Kafka topic that others write, to a source window."""

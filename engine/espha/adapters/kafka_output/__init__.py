@@ -1,0 +1,1 @@
+"""What a window publishes, to a topic of another Kafka cluster."""

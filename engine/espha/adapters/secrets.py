@@ -1,0 +1,49 @@
+"""Secrets of adapters: from the environment, or from files that it names; never printed."""
+
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from espha.adapters.config import ConfigError
+
+_LARGEST = 1 << 20
+
+
+def secret(name: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the secret called `name`; empty: there is none.
+
+    It is what the variable `name` says, or what stands in the file that `<name>_FILE` names,
+    without the newlines at its end.
+
+    Raises:
+        ConfigError: the file cannot be read; the text says which, and nothing of what is in it.
+    """
+    file = environment.get(f"{name}_FILE", "")
+    if not file:
+        return environment.get(name, "")
+    try:
+        with Path(file).open("rb") as opened:
+            content = opened.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        return content.decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{name}_FILE={file}: not text in UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{name}_FILE={file}: {error.strerror}") from None
+
+
+def needed(name: str, why: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Return a secret that cannot be missing.
+
+    Raises:
+        ConfigError: it is; `why` begins the text.
+    """
+    found = secret(name, environment)
+    if not found:
+        raise ConfigError(
+            f"{why} needs {name}: give it in the environment, from a Secret, or in a file that "
+            f"{name}_FILE names"
+        )
+    return found
