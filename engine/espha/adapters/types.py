@@ -5,17 +5,27 @@ from typing import Final
 from espha.adapters.config import AdapterConfig, AdapterType, Direction, with_types
 from espha.adapters.file_input.spec import ADAPTER as FILE_INPUT
 from espha.adapters.file_output.spec import ADAPTER as FILE_OUTPUT
+from espha.adapters.http_input.spec import ADAPTER as HTTP_INPUT
+from espha.adapters.http_output.spec import ADAPTER as HTTP_OUTPUT
 from espha.adapters.kafka_input.spec import ADAPTER as KAFKA_INPUT
 from espha.adapters.kafka_output.spec import ADAPTER as KAFKA_OUTPUT
 from espha.adapters.parquet_output.spec import ADAPTER as PARQUET_OUTPUT
+from espha.adapters.socket_input.spec import ADAPTER as SOCKET_INPUT
+from espha.adapters.socket_output.spec import ADAPTER as SOCKET_OUTPUT
 from espha.adapters.table_output.spec import ADAPTER as TABLE_OUTPUT
+from espha.adapters.timer_input.spec import ADAPTER as TIMER_INPUT
 
 ADAPTERS: Final = (
     FILE_INPUT,
-    KAFKA_INPUT,
+    SOCKET_INPUT,
+    HTTP_INPUT,
+    TIMER_INPUT,
     FILE_OUTPUT,
     TABLE_OUTPUT,
     PARQUET_OUTPUT,
+    SOCKET_OUTPUT,
+    HTTP_OUTPUT,
+    KAFKA_INPUT,
     KAFKA_OUTPUT,
 )
 

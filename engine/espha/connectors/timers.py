@@ -1,13 +1,15 @@
 """Properties of timer connectors, and when they tick."""
 
 import calendar
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
 from espha.model.dates import date_reader
+from espha.model.events import Event, Value
 from espha.model.literals import MILLISECOND, moment_at, ticks_since_epoch
-from espha.model.project import Part
+from espha.model.project import Field, Part, Window
+from espha.windows.source.spec import SourceWindow
 
 TIMER_PROPERTIES: Final = frozenset(
     {"interval", "unit", "label", "basetime", "timeformat", "maxevents", "transactional"}
@@ -93,6 +95,45 @@ def timer(properties: Mapping[str, str], name: str = "") -> Timer:
         months=int(interval) * _MONTHS.get(unit, 0),
         label=properties.get("label", "") or name,
     )
+
+
+def tick_event(window: Window, label: str) -> Callable[[int, int], Event]:
+    """Return the function that makes the event of a tick, of its number and its time (ms)."""
+    fields = window.fields
+    number_at, time_at, label_at = _places(window)
+
+    def event(number: int, time: int) -> Event:
+        values: list[Value] = [None] * len(fields)
+        if number_at is not None:
+            values[number_at] = str(number) if fields[number_at].type == "string" else number
+        if time_at is not None:
+            in_seconds = fields[time_at].type == "date"
+            values[time_at] = time // 1000 if in_seconds else time * 1000
+        if label_at is not None:
+            values[label_at] = label
+        return Event("I", "N", tuple(values))
+
+    return event
+
+
+def _places(window: Window) -> tuple[int | None, int | None, int | None]:
+    """Say which fields take the number, the time and the label: by name, else by their type."""
+    fields = window.fields
+    key = next(place for place, field in enumerate(fields) if field.key)
+    others = [place for place in range(len(fields)) if place != key]
+    moment = _first(fields, others, "time", ("stamp", "date", "int64"))
+    label = _first(fields, [place for place in others if place != moment], "label", ("string",))
+    numbered = isinstance(window, SourceWindow) and window.autogen_key
+    return None if numbered else key, moment, label
+
+
+def _first(
+    fields: tuple[Field, ...], places: list[int], name: str, types: tuple[str, ...]
+) -> int | None:
+    fitting = [place for place in places if fields[place].type in types]
+    named = [place for place in fitting if fields[place].name.lower() == name]
+    by_type = sorted(fitting, key=lambda place: types.index(fields[place].type))
+    return next(iter(named + by_type), None)
 
 
 def interval(text: str) -> int:

@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Protocol
 
 from espha.connectors.files import FileSource
-from espha.connectors.timers import Timer
-from espha.model import Field, Window
-from espha.model.events import BadRecord, Event, Value
+from espha.connectors.timers import Timer, tick_event
+from espha.model import Window
+from espha.model.events import BadRecord
 from espha.offline.arrivals import Arrival
 from espha.records.rows import Raw
 from espha.records.text import event_reader, widths
 from espha.records.xml_rows import open_rows
-from espha.windows.source.spec import SourceWindow
 
 
 class Feed(Protocol):
@@ -214,8 +213,7 @@ class TimerFeed:
         self.ticking = most is None or (endless is not None and most > endless)
         self.finished = False
         self._most = endless if self.ticking else most
-        self._fields = window.fields
-        self._places = _places(window)
+        self._event = tick_event(window, timer.label)
         self._timer = timer
         self._started: int | None = None
         self._tick = 0
@@ -230,7 +228,7 @@ class TimerFeed:
         if self._most is not None:
             limit = min(limit, self._most - self._number)
         while len(found) < limit and (time := self._timer.tick(self._tick, self._started)) <= now:
-            found.append(Arrival(self.window, self.name, 0, self._event(time)))
+            found.append(Arrival(self.window, self.name, 0, self._event(self._number, time)))
             self._tick += 1
             self._number += 1
         if self._number == self._most:
@@ -242,19 +240,6 @@ class TimerFeed:
         if self.ticking:
             self.note = ended(self.name, self._number)
 
-    def _event(self, time: int) -> Event:
-        values: list[Value] = [None] * len(self._fields)
-        number, moment, label = self._places
-        if number is not None:
-            text = self._fields[number].type == "string"
-            values[number] = str(self._number) if text else self._number
-        if moment is not None:
-            in_seconds = self._fields[moment].type == "date"
-            values[moment] = time // 1000 if in_seconds else time * 1000
-        if label is not None:
-            values[label] = self._timer.label
-        return Event("I", "N", tuple(values))
-
     def due(self, now: int) -> int | None:
         """Return the time of the next tick."""
         if self.finished:
@@ -263,23 +248,3 @@ class TimerFeed:
 
     def close(self) -> None:
         """There is nothing open."""
-
-
-def _places(window: Window) -> tuple[int | None, int | None, int | None]:
-    """Say which fields take the number, the time and the label: by name, else by their type."""
-    fields = window.fields
-    key = next(place for place, field in enumerate(fields) if field.key)
-    others = [place for place in range(len(fields)) if place != key]
-    moment = _first(fields, others, "time", ("stamp", "date", "int64"))
-    label = _first(fields, [place for place in others if place != moment], "label", ("string",))
-    numbered = isinstance(window, SourceWindow) and window.autogen_key
-    return None if numbered else key, moment, label
-
-
-def _first(
-    fields: tuple[Field, ...], places: list[int], name: str, types: tuple[str, ...]
-) -> int | None:
-    fitting = [place for place in places if fields[place].type in types]
-    named = [place for place in fitting if fields[place].name.lower() == name]
-    by_type = sorted(fitting, key=lambda place: types.index(fields[place].type))
-    return next(iter(named + by_type), None)

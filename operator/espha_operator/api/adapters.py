@@ -9,6 +9,7 @@ from espha.adapters.config import AdapterConfig, AdapterType, one_of, with_types
 from espha.adapters.kafka_cluster import SERVERS
 from espha.adapters.types import adapters
 from espha_operator.api.base import ObjectName, Part, rules, text
+from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
 from espha_operator.api.pods import PodTemplate, pod_field
 from espha_operator.api.quantities import Resources, Usual, resources_of
 
@@ -46,6 +47,12 @@ _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in v
 _MODEL_VOLUME = (
     "Adapters that are made from the model need a volume for their files; name a "
     "PersistentVolumeClaim in adapters.volume.claimName."
+)
+
+
+_PORTS = (HTTP_PORT, HEARTBEAT_PORT, LIFELINE_PORT)
+_PORT_TAKEN = (
+    f"The pod itself listens on the ports {', '.join(map(str, _PORTS))}; choose another port."
 )
 
 
@@ -92,6 +99,19 @@ _CHECKED = {
         "This is not the address of a database; give postgresql://[USER@]HOST[:PORT]/DATABASE. A "
         "password belongs into a Secret, and from there into the variable PGPASSWORD of pod.env.",
         500,
+    ),
+    "connect": text("^[A-Za-z0-9_.-]+:[0-9]{1,5}$", "This is not a peer; give HOST:PORT.", 260),
+    "address": text(
+        r"^https?://[A-Za-z0-9_.-]+(:[0-9]{1,5})?(/[^\s@#]*)?$",
+        "This is not the address of a server; give http[s]://HOST[:PORT]/PATH. What it wants to "
+        "know of who posts belongs into a Secret, and from there into the variable "
+        "HTTP_AUTHORIZATION of pod.env.",
+        1000,
+    ),
+    "base": text(
+        "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$",
+        "This is not a moment; give YYYY-mm-dd HH:MM:SS, in UTC.",
+        19,
     ),
     "table": text(
         r"^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$",
@@ -143,7 +163,14 @@ def _filed(one: AdapterType) -> str:
 def _rules(types: tuple[AdapterType, ...]) -> dict[str, Any]:
     given = " + ".join(f"(has(self.{one.name}) ? 1 : 0)" for one in types)
     filed = " || ".join(_filed(one) for one in types if _paths(one.settings))
+    own = ", ".join(map(str, _PORTS))
+    free = (
+        f"!has(self.{one.name}) || !has(self.{one.name}.port) || !(self.{one.name}.port in [{own}])"
+        for one in types
+        if getattr(one.settings, "listens", "")
+    )
     return rules(
+        *((rule, _PORT_TAKEN) for rule in free),
         (f"{given} == 1", f"{one_of(types).capitalize()}."),
         (f"has(self.volume) || !({filed})", _VOLUME),
         (
@@ -179,6 +206,19 @@ class Adapter(AdapterConfig):
         if self.volume is None and any(paths):
             raise ValueError(_VOLUME)
         return self
+
+    @model_validator(mode="after")
+    def _has_a_port_of_its_own(self) -> Self:
+        if self.port in _PORTS:
+            raise ValueError(_PORT_TAKEN)
+        return self
+
+    @property
+    def port(self) -> int | None:
+        """Port on which its pods listen for those who send; None: they do not."""
+        setting = getattr(self.type.settings, "listens", "")
+        found: int | None = getattr(self.settings, setting) if setting else None
+        return found
 
     @property
     def label(self) -> str:

@@ -60,10 +60,20 @@ def _adapter(
     )
     return [
         common.config_map(deployment, name, ADAPTER, {"adapter.json": config}),
+        *_service(deployment, adapter, name, own),
         # Pods bound to one node can only leave it together: a budget would stop its drain.
         *([] if claim else [common.disruption_budget(deployment, ADAPTER, name, own)]),
         common.stateful_set(deployment, pods),
     ]
+
+
+def _service(
+    deployment: Deployment, adapter: Adapter, name: str, own: dict[str, str]
+) -> list[Object]:
+    """Return the Service for those who send to it; a standby refuses connections."""
+    if adapter.port is None:
+        return []
+    return [common.service(deployment, name, ADAPTER, {"data": adapter.port}, extra_selector=own)]
 
 
 def _data(adapter: Adapter) -> list[Object]:
@@ -87,8 +97,10 @@ def _container(deployment: Deployment, adapter: Adapter) -> Object:
     mounts: list[Object] = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
     if adapter.volume is not None:
         mounts.append({"name": "data", "mountPath": "/data"})
+    port = [{"name": "data", "containerPort": adapter.port}] if adapter.port else []
     return {
         **made,
+        "ports": [*made["ports"], *port],
         "image": spec.image or deployment.images.engine_image,
         "resources": deployment.spec.adapters.resources.merged(USUAL_ADAPTER),
         "volumeMounts": mounts,

@@ -63,6 +63,25 @@ def test_adapters_are_golden(golden: Callable[[str, Objects], None]) -> None:
     golden("adapters", adapters.adapters(deployment(**FULL), MODEL.digest))
 
 
+def test_who_sends_to_an_adapter_finds_it_by_a_service() -> None:
+    inputs = [{"name": "posts", "window": "cq/memory", "http": {"port": 8090}}]
+    made = adapters.adapters(deployment(adapters={"inputs": inputs}), MODEL.digest)
+    service = named(made, "Service", "demo-input-posts")["spec"]
+    assert service["ports"] == [
+        {"name": "data", "port": 8090, "targetPort": 8090, "protocol": "TCP"}
+    ]
+    pods = named(made, "StatefulSet", "demo-input-posts")["spec"]["template"]
+    assert service["selector"].items() <= pods["metadata"]["labels"].items()
+    (container,) = pods["spec"]["containers"]
+    assert {"name": "data", "containerPort": 8090} in container["ports"]
+
+
+def test_an_adapter_does_not_listen_where_its_pod_does() -> None:
+    inputs = [{"name": "posts", "window": "cq/memory", "http": {"port": 8080}}]
+    with pytest.raises(ValueError, match="8080, 8081, 8082; choose another port"):
+        deployment(adapters={"inputs": inputs})
+
+
 def test_adapters_can_read_their_configuration(tmp_path: Path) -> None:
     """The operator writes what `espha.adapters.config` reads."""
 

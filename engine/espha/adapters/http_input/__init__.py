@@ -1,0 +1,1 @@
+"""Takes rows that others post over HTTP."""

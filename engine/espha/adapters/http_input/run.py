@@ -1,0 +1,214 @@
+"""Publishes the rows of bodies that others post."""
+
+import asyncio
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from aiohttp import web
+
+from espha.adapters.config import Job
+from espha.adapters.formats.incoming import incoming
+from espha.adapters.formats.lines import check_lines
+from espha.adapters.http_input.spec import InputHttp
+from espha.adapters.publishing import publish
+from espha.adapters.receiving import Intake, Parcel, Receiver, listening
+from espha.protocol.status import InputProgress
+
+_BODY_S: Final = 30.0
+"""A body has to come in so many seconds."""
+_COMMIT_S: Final = 30.0
+"""Who has waited so long for a commit is told to come again."""
+_CONNECTIONS: Final = 200
+_ID_HEADER: Final = "Idempotency-Key"
+_TOO_MANY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+    b"Connection: close\r\n\r\n"
+)
+_RETRY: Final = {"Retry-After": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far the adapter is.
+
+    Attributes:
+        adapter: its name.
+        requests: how many were published.
+        rows: of all of them.
+        ids: digests of the last ids, the newest one last.
+    """
+
+    adapter: str
+    requests: int = 0
+    rows: int = 0
+    ids: tuple[str, ...] = ()
+
+    def to_header(self) -> bytes:
+        """Return it as an object of JSON."""
+        content = {"adapter": self.adapter, "requests": self.requests, "rows": self.rows}
+        if self.ids:
+            content["ids"] = " ".join(self.ids)
+        return json.dumps(content, separators=(",", ":")).encode()
+
+    def progress(self, rows: int) -> InputProgress:
+        """Return what the status shows of it; `rows`: published in this life."""
+        return InputProgress(rows=rows, line=self.rows)
+
+
+def position_of(adapter: str, found: Mapping[str, Any] | None) -> Position:
+    """Read a position back; None: nothing was published yet."""
+    known = found or {}
+    return Position(
+        adapter,
+        int(known.get("requests", 0)),
+        int(known.get("rows", 0)),
+        tuple(str(known.get("ids", "")).split()),
+    )
+
+
+def run(job: Job, given: InputHttp) -> None:
+    """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
+    check_lines(given.format)
+    made = incoming(job.window, given.format)
+
+    def records(body: bytes, where: str) -> list[bytes]:
+        return made.records(body, where)
+
+    publish(job, lambda found: Posts(given, records, position_of(job.name, found)))
+
+
+class Posts(Receiver[str, Position]):
+    """The rows of requests; the note of a parcel is the digest of its id, or empty."""
+
+    def __init__(self, given: InputHttp, records: Any, position: Position) -> None:
+        """Take what is posted.
+
+        Args:
+            given: the settings.
+            records: makes records of a body; see `espha.adapters.formats`.
+            position: where to go on.
+        """
+        super().__init__(f"http port {given.port}", position)
+        self._given, self._records = given, records
+
+    def accept(self, parcel: Parcel[str], position: Position) -> tuple[Sequence[bytes], Position]:
+        """See `Receiver`: a request whose id is known is not published again."""
+        if parcel.note and parcel.note in position.ids:
+            return (), position
+        ids = (*position.ids, parcel.note) if parcel.note else position.ids
+        behind = replace(
+            position,
+            requests=position.requests + 1,
+            rows=position.rows + len(parcel.rows),
+            ids=ids[-self._given.ids :] if self._given.ids else (),
+        )
+        return parcel.rows, behind
+
+    def at(self, position: Mapping[str, Any]) -> Position:
+        """See `Receiver`."""
+        return position_of(self._position.adapter, position)
+
+    def bare(self, position: Position) -> Position:
+        """See `Receiver`."""
+        return replace(position, ids=())
+
+    async def serve(self, intake: Intake[str]) -> None:
+        """See `Receiver`."""
+        app = web.Application(client_max_size=self._given.max_bytes)
+        app.router.add_route("*", "/{path:.*}", partial(self._answer, intake))
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        server = runner.server
+        if server is None:
+            raise OSError("the server has not started")
+
+        def connected() -> asyncio.BaseProtocol:
+            # Each connection takes memory, also one on which nothing comes.
+            full = len(server.connections) >= _CONNECTIONS
+            made: asyncio.BaseProtocol = _Refusal() if full else server()
+            return made
+
+        loop = asyncio.get_running_loop()
+        with listening(self._given.port) as bound:
+            listener = await loop.create_server(connected, sock=bound)
+            self.trouble = ""
+            try:
+                await listener.serve_forever()
+            finally:
+                listener.close()
+                await runner.cleanup()
+
+    async def _answer(self, intake: Intake[str], request: web.Request) -> web.Response:
+        if request.method != "POST":
+            return _say(405, "POST rows here", {"Allow": "POST"})
+        most = self._given.max_bytes
+        if (request.content_length or 0) > most:
+            return _say(413, f"the body has more than {most} bytes")
+        plain = request.content_length is not None and "Content-Encoding" not in request.headers
+        size = request.content_length or 0 if plain else most
+        if not intake.reserve(size):
+            return _say(429, "too much waits to be committed; send it again", _RETRY)
+        try:
+            parcel = await self._parcel(request, size)
+        except BaseException:
+            intake.release(size)
+            raise
+        if isinstance(parcel, web.Response) or not parcel.rows:
+            intake.release(size)
+            return parcel if isinstance(parcel, web.Response) else _told(parcel)
+        done = asyncio.Event()
+        parcel.done = done.set
+        intake.put(parcel)
+        try:
+            await asyncio.wait_for(done.wait(), _COMMIT_S)
+        except TimeoutError:
+            said = f"not committed yet; send it again, best with the same {_ID_HEADER}"
+            return _say(503, said, _RETRY)
+        return _told(parcel)
+
+    async def _parcel(self, request: web.Request, size: int) -> Parcel[str] | web.Response:
+        try:
+            body = await asyncio.wait_for(request.read(), _BODY_S)
+        except TimeoutError:
+            return _say(408, f"the body was not there after {_BODY_S:g} s")
+        except web.HTTPRequestEntityTooLarge:
+            return _say(413, f"the body has more than {self._given.max_bytes} bytes")
+        except (web.RequestPayloadError, ValueError):
+            return _say(400, "the body cannot be read")
+        given = request.headers.get(_ID_HEADER, "")
+        try:
+            rows = await asyncio.to_thread(self._records, body, self._where(given))
+        except OSError as error:
+            return _say(503, f"{error.strerror or error}; send it again", _RETRY)
+        return Parcel(rows, size, digest(given) if given else "")
+
+    def _where(self, given: str) -> str:
+        return f"{self.name}, {_ID_HEADER} {given[:100]}" if given else self.name
+
+
+class _Refusal(asyncio.Protocol):
+    """For a connection too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.Transport):
+            transport.write(_TOO_MANY)
+            transport.close()
+
+
+def digest(text: str) -> str:
+    """Return what tells an id from others, in 11 characters."""
+    whole = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return base64.urlsafe_b64encode(whole).rstrip(b"=").decode()
+
+
+def _told(parcel: Parcel[str]) -> web.Response:
+    return web.json_response({"rows": len(parcel.rows), "repeated": parcel.repeated})
+
+
+def _say(code: int, text: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(status=code, text=f"{text}\n", headers=headers)

@@ -1,0 +1,1 @@
+"""Posts rows over HTTP."""

@@ -1,0 +1,1 @@
+"""Sends rows to a socket."""

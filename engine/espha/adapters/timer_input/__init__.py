@@ -1,0 +1,1 @@
+"""Makes events at an interval."""

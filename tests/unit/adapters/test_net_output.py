@@ -1,0 +1,300 @@
+"""Targets on the net: requests and lines, to peers that fail."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from espha.adapters.acknowledged import Acknowledged, KeptOffset
+from espha.adapters.config import ConfigError
+from espha.adapters.copying import Taken
+from espha.adapters.formats.lines import check_lines
+from espha.adapters.formats.outgoing import Outgoing
+from espha.adapters.formats.spec import OutputFormat
+from espha.adapters.http_output.run import Output, poster
+from espha.adapters.http_output.spec import OutputHttp
+from espha.adapters.output_records import Rejected
+from espha.adapters.socket_output.run import Numbered, Plain
+from espha.adapters.socket_output.run import Output as Lines
+from espha.adapters.socket_output.spec import OutputSocket
+from espha.local.ports import HOST
+
+WEB = OutputHttp(address="http://127.0.0.1:1/x", max_rows=3)
+
+
+class _Kept:
+    """A position; what of it was kept lives on."""
+
+    def __init__(self, now: Acknowledged) -> None:
+        self.now = now
+
+    def keep(self, offset: int, until: int = 0) -> None:
+        self.now = replace(self.now, offset=offset, until=until)
+
+
+class _AsItIs:
+    def payload(self, record: Taken) -> bytes | Rejected:
+        return record.value
+
+
+MADE = cast(Outgoing, _AsItIs())
+
+
+class _Server:
+    """Remembers what is posted; fails when it is told to."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.ids: list[str] = []
+        self.fails = 0
+
+    def post(self, body: bytes, headers: Mapping[str, str]) -> None:
+        self.bodies.append(body)
+        self.ids.append(headers["Idempotency-Key"])
+        if self.fails:
+            self.fails -= 1
+            raise OSError("no answer")
+
+
+def taken(*offsets: int) -> list[Taken]:
+    return [Taken(offset, b"r%d" % offset) for offset in offsets]
+
+
+def output(kept: _Kept, server: _Server) -> Output:
+    return Output(WEB, MADE, "x.O", cast(KeptOffset, kept), server.post)
+
+
+def test_a_format_without_lines_is_refused() -> None:
+    given = OutputFormat.model_construct(type="avro")
+    with pytest.raises(ConfigError, match="format 'avro' has no lines"):
+        check_lines(given)
+    check_lines(OutputFormat())
+
+
+def test_rows_are_posted_in_requests_with_ids_of_their_own() -> None:
+    kept, server = _Kept(Acknowledged("t")), _Server()
+    made = output(kept, server)
+    made.append(taken(0, 1, 2, 3), 4)
+    assert server.bodies == [b"r0\nr1\nr2\n", b"r3\n"]
+    assert server.ids == ["t-0-3", "t-3-4"]
+    assert made.offset == 4
+
+
+def test_a_request_without_an_answer_is_sent_again_as_it_was() -> None:
+    kept, server = _Kept(Acknowledged("t")), _Server()
+    made = output(kept, server)
+    server.fails = 1
+    with pytest.raises(OSError, match="no answer"):
+        made.append(taken(0, 1), 2)
+    made.append(taken(0, 1), 2)
+    assert server.bodies == [b"r0\nr1\n"] * 2
+    assert server.ids == ["t-0-2"] * 2
+
+
+def test_after_a_kill_the_same_request_is_sent_however_the_records_come() -> None:
+    """The records come one by one, and others with them: the request still is the same one."""
+    kept, server = _Kept(Acknowledged("t")), _Server()
+    server.fails = 1
+    with contextlib.suppress(OSError):
+        output(kept, server).append(taken(0, 1), 2)
+    again = output(kept, server)
+    again.append([], 0)
+    again.append(taken(0), 1)
+    assert len(server.bodies) == 1
+    again.append(taken(1, 2), 3)
+    assert server.bodies[1:] == [b"r0\nr1\n", b"r2\n"]
+    assert server.ids[1:] == ["t-0-2", "t-2-3"]
+    assert (again.offset, kept.now.until) == (3, 0)
+
+
+def test_a_request_whose_records_retention_has_removed_is_over() -> None:
+    kept, server = _Kept(Acknowledged("t", 0, 2)), _Server()
+    made = output(kept, server)
+    made.append([], 5)
+    made.append(taken(5), 6)
+    assert server.bodies == [b"r5\n"]
+    assert made.offset == 6
+
+
+class Peer:
+    """A server of lines that takes one connection after the other."""
+
+    def __init__(self, talk: Callable[[socket.socket], None]) -> None:
+        self._talk = talk
+        self._server = socket.create_server((HOST, 0))
+        self.address = f"{HOST}:{self._server.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._server.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.settimeout(30)
+                    self._talk(connection)
+
+    def close(self) -> None:
+        """Stop to listen."""
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+
+
+@contextlib.contextmanager
+def peer(talk: Callable[[socket.socket], None]) -> Iterator[Peer]:
+    made = Peer(talk)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def answers(*parts: bytes) -> Callable[[socket.socket], None]:
+    """Return what reads a request's head and body, then sends parts of an answer."""
+
+    def talk(connection: socket.socket) -> None:
+        data = b""
+        while b"\r\n\r\nbody" not in data:
+            data += connection.recv(65536)
+        for part in parts:
+            connection.sendall(part)
+
+    return talk
+
+
+def test_what_is_no_yes_is_said_without_secrets() -> None:
+    with peer(answers(b"HTTP/1.1 401 No\r\nContent-Length: 5\r\n\r\nno...")) as server:
+        given = OutputHttp(address=f"http://{server.address}/x")
+        with pytest.raises(OSError, match=r"HTTP 401: no\.\.\.$") as found:
+            poster(given, "Bearer secret")(b"body", {})
+        assert "secret" not in str(found.value)
+
+
+def test_a_server_that_says_nothing_is_left_in_time() -> None:
+    over = threading.Event()
+
+    def silent(_: socket.socket) -> None:
+        over.wait(30)
+
+    with peer(silent) as server:
+        given = OutputHttp(address=f"http://{server.address}/x", timeout_s=0.05)
+        with pytest.raises(OSError, match="no answer: ReadTimeoutError"):
+            poster(given, "")(b"body", {})
+        over.set()
+
+
+def test_an_endless_answer_is_not_read() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with peer(answers(head, b"5\r\nhello\r\n")) as server:
+        poster(OutputHttp(address=f"http://{server.address}/x"), "")(b"body", {})
+
+
+class _Stream:
+    """A peer with numbers: takes so many lines of each connection, and remembers them."""
+
+    def __init__(self, *most: int) -> None:
+        self.next = 0
+        self.lines: list[bytes] = []
+        self.names: set[bytes] = set()
+        self._most = list(most)
+
+    def talk(self, connection: socket.socket) -> None:
+        most = self._most.pop(0) if self._most else 1_000_000
+        file = connection.makefile("rb")
+        self.names.add(file.readline())
+        connection.sendall(b"%d\n" % self.next)
+        while most > 0 and (line := file.readline()):
+            number, _, row = line.rstrip(b"\n").partition(b" ")
+            if int(number) >= self.next:
+                self.lines.append(row)
+                self.next = int(number) + 1
+            connection.sendall(b"%d\n" % self.next)
+            most -= 1
+
+
+def send_all(made: Lines, records: Sequence[Taken], offset: int) -> None:
+    """Do what `copy` does."""
+    for _ in range(20):
+        with contextlib.suppress(OSError):
+            made.append(records, offset)
+            return
+    raise AssertionError("it never was sent")
+
+
+def test_numbered_lines_reach_a_peer_once_that_breaks_off() -> None:
+    stream = _Stream(2, 1, 0, 3)
+    with peer(stream.talk) as server:
+        given = OutputSocket(connect=server.address, ids=True)
+        made = Lines(MADE, Numbered(given, "t.out"))
+        send_all(made, taken(*range(0, 20, 2)), 20)
+        assert stream.lines == [b"r%d" % number for number in range(0, 20, 2)]
+        assert made.offset == 20
+        later = Lines(MADE, Numbered(given, "t.out"))
+        assert later.offset == 19  # behind the last row; what follows it was no row
+        send_all(later, taken(18, 21), 22)
+        assert stream.lines[-2:] == [b"r18", b"r21"]
+    assert stream.names == {b"t.out\n"}
+
+
+def test_a_peer_that_has_lost_rows_is_named_and_they_are_sent_at_the_next_start() -> None:
+    stream = _Stream(3)
+    with peer(stream.talk) as server:
+        given = OutputSocket(connect=server.address, ids=True)
+        made = Lines(MADE, Numbered(given, "t.out"))
+        made.append(taken(0, 1, 2), 3)
+        stream.next = 1
+        with pytest.raises(ConfigError, match="it has lost rows"):
+            send_all(made, taken(3), 4)
+        assert Numbered(given, "t.out").offset == 1
+
+
+def test_a_peer_that_acknowledges_nothing_is_left_in_time() -> None:
+    over = threading.Event()
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(b"0\n")
+        over.wait(30)
+
+    with peer(talk) as server:
+        given = OutputSocket(connect=server.address, ids=True, timeout_s=0.05)
+        made = Lines(MADE, Numbered(given, "t.out"))
+        with pytest.raises(OSError):
+            made.append(taken(0), 1)
+        over.set()
+
+
+def test_plain_lines_go_on_over_a_new_connection() -> None:
+    lines: list[bytes] = []
+    got = threading.Semaphore(0)
+
+    def talk(connection: socket.socket) -> None:
+        lines.append(connection.makefile("rb").readline())
+        got.release()
+
+    with peer(talk) as server:
+        kept = _Kept(Acknowledged("t"))
+        way = Plain(OutputSocket(connect=server.address), cast(KeptOffset, kept))
+        made = Lines(MADE, way)
+        made.append(taken(0), 1)
+        assert got.acquire(timeout=30)
+        assert way._connection
+        way._connection.recv(1)  # the peer's end
+        made.append(taken(1), 2)
+        assert got.acquire(timeout=30)
+        assert lines == [b"r0\n", b"r1\n"]
+        assert made.offset == 2
+
+
+def test_a_line_break_in_a_row_is_set_aside() -> None:
+    stream = _Stream()
+    with peer(stream.talk) as server:
+        given = OutputSocket(connect=server.address, ids=True)
+        made = Lines(MADE, Numbered(given, "t.out"))
+        made.append([Taken(0, b'I,N,1,"a\nb"')], 1)
+        assert made.progress(1).rejected == 1
+        assert b"line break" in stream.lines[0]
