@@ -1,6 +1,6 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-clean cluster cluster-clean images venv lint postgres mosquitto wheel \
+.PHONY: help demo demo-clean cluster cluster-clean images venv lint postgres wheel \
         test test-unit test-component test-long test-cluster test-day-two conformance fuzz bench chaos mutations docs
 .NOTPARALLEL:
 
@@ -30,9 +30,6 @@ images: venv ## build the images, and load them into the cluster if it is there
 postgres: venv
 	@$(PYTHON) -m tools.postgres
 
-mosquitto: venv
-	@$(PYTHON) -m tools.mosquitto
-
 venv: ## make .venv from requirements.lock, with what the machine misses for it
 	@sh tools/bootstrap.sh
 
@@ -43,13 +40,13 @@ lint: venv ## check style, formatting, types, layers and the chart
 	@echo "lint-imports";       PYTHONPATH=engine:operator:tests:. .venv/bin/lint-imports
 	@echo "helm lint, kubeconform"; $(PYTHON) -m tools.chart
 
-test: lint cluster demo-clean images jars postgres mosquitto ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
+test: lint cluster demo-clean images jars postgres ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
 	@$(PYTEST) tests/unit tests/conformance tests/component tests/cluster
 
 test-unit: venv ## the pure parts, in seconds
 	@$(PYTEST) tests/unit
 
-test-component: jars postgres mosquitto ## engines and adapters as processes, with a real Kafka and ZooKeeper
+test-component: jars postgres ## engines and adapters as processes, with a real Kafka and ZooKeeper
 	@$(PYTEST) tests/component
 
 test-long: jars ## tests of engines that take minutes each, and are not part of `make test`

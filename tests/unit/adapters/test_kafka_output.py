@@ -12,6 +12,7 @@ from espha.adapters.copying import Taken
 from espha.adapters.kafka_output import target
 from espha.adapters.kafka_output.spec import OutputKafka
 from espha.adapters.kafka_output.target import KafkaTarget, key_reader
+from espha.adapters.output_records import Rejected
 from espha.kafka.reader import ClientSettings
 from espha.kafka.writer import ANY_PARTITION, Record, TooLarge, WriterFailed
 from support.outputs import outbound
@@ -165,3 +166,17 @@ def test_keys_are_the_fields_of_the_windows_key() -> None:
 def test_without_keys_all_go_to_one_partition(cluster: _Cluster) -> None:
     opened(keyed=False).append(taken(1), 2)
     assert (cluster.records[0].key, cluster.records[0].partition) == (None, 0)
+
+
+def test_what_readers_of_another_format_could_not_read_is_left_out(
+    cluster: _Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers of Avro would stop at an object of JSON; the record stays on the window's topic."""
+    made = opened()
+    monkeypatch.setattr(
+        made._outgoing, "payload", lambda one: Rejected(one.offset, "no row", "text")
+    )
+    made.append(taken(0), 1)
+    assert cluster.rows == []
+    assert made.progress(1).rejected == 1
+    assert opened().offset == 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
+import structlog
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -31,6 +32,7 @@ from espha.protocol.status import OutputProgress
 from espha.records.text import json_object, quoted, split
 
 _ANSWER_S: Final = 10.0
+_LOG = structlog.get_logger()
 _POSITIONS: Final = {"cleanup.policy": "compact", "retention.ms": "-1"}
 _PARTITIONER: Final = {"partitioner": "murmur2_random"}  # as Java's clients
 
@@ -60,12 +62,14 @@ class KafkaTarget:
             self._writer = self._open()
         if offset <= self.offset:
             return  # a commit whose answer was lost has written them
-        made = [self._record(one) for one in records if one.offset >= self.offset]
+        fresh = [one for one in records if one.offset >= self.offset]
+        made = [(one, self._outgoing.payload(one)) for one in fresh]
+        rows = [record for one, found in made if (record := self._record(one, found))]
         try:
-            self._writer.commit([*(record for record, _ in made), self._position(offset)])
+            self._writer.commit([*rows, self._position(offset)])
         except TooLarge:
             self._writer = None
-            largest = max(len(record.value) for record, _ in made)
+            largest = max(len(record.value) for record in rows)
             raise ConfigError(
                 f"{self._kafka.name} takes no message of {largest} bytes, the largest one up to "
                 f"offset {offset} of {self._job.topic}: raise its max.message.bytes"
@@ -76,7 +80,10 @@ class KafkaTarget:
             self._writer = None  # what became of the transaction, its position tells
             raise OSError(errno.EIO, str(error)) from None
         self.offset = offset
-        self._rejected += sum(rejected for _, rejected in made)
+        for _, found in made:
+            if isinstance(found, Rejected):
+                self._rejected += 1
+                _LOG.warning("record rejected", offset=found.offset, reason=found.reason)
 
     def settle(self) -> None:
         """Nothing is due: what was appended is there."""
@@ -85,16 +92,16 @@ class KafkaTarget:
         """Return what the status shows; see `espha.adapters.copying.Target`."""
         return OutputProgress(rows=rows, rejected=self._rejected, offset=self.offset)
 
-    def _record(self, taken: Taken) -> tuple[Record, bool]:
-        """Return the message for a record, and whether that is rejected."""
+    def _record(self, taken: Taken, found: bytes | Rejected) -> Record | None:
+        """Return the message for a record; None: its readers could not read what it would be."""
         topic, headers = self._kafka.topic, ((ID_HEADER, taken.id),) if taken.id else ()
-        found = self._outgoing.payload(taken)
         if isinstance(found, Rejected):
-            return Record(topic, found.line(), headers), True
+            as_json = self._kafka.format.type == "json"
+            return Record(topic, found.line(), headers) if as_json else None
         key = self._key_of(taken)
         if key is None:
-            return Record(topic, found, headers), False
-        return Record(topic, found, headers, key, ANY_PARTITION), False
+            return Record(topic, found, headers)
+        return Record(topic, found, headers, key, ANY_PARTITION)
 
     def _position(self, offset: int) -> Record:
         content = {
