@@ -8,6 +8,7 @@ import typer
 from espha.local.commands import app as local
 
 if TYPE_CHECKING:
+    from espha.dead_letters.letters import Wanted
     from espha.protocol.settings import Settings
 
 app = typer.Typer(
@@ -379,6 +380,128 @@ def verify(
         values=values,
     )
     raise typer.Exit(run_verify(options, as_json))
+
+
+dlq = typer.Typer(help="Look at dead letters, and replay them.", no_args_is_help=True)
+app.add_typer(dlq, name="dlq")
+
+BootstrapOption = Annotated[str, typer.Option(envvar="ESPHA_BOOTSTRAP", help="Kafka servers")]
+ModelOption = Annotated[Path, typer.Option(envvar="ESPHA_MODEL", help="The model's XML")]
+PrefixOption = Annotated[str, typer.Option(envvar="ESPHA_PREFIX", help="Topic prefix")]
+DeploymentOption = Annotated[
+    str, typer.Option(envvar="ESPHA_DEPLOYMENT", help="<namespace>/<name>")
+]
+WindowFilter = Annotated[
+    str, typer.Option("--window", metavar="[QUERY/]WINDOW", help="Those of this window")
+]
+SourceFilter = Annotated[
+    str, typer.Option("--source", help="Those from input topics with this in their name")
+]
+ReasonFilter = Annotated[str, typer.Option("--reason", help="Those with this in their reason")]
+SinceFilter = Annotated[
+    str, typer.Option("--since", metavar="15m|2h|7d|TIME", help="Those written since then (UTC)")
+]
+LettersArgument = Annotated[
+    list[int], typer.Argument(help="Offsets, as `espha dlq list` shows them", metavar="OFFSET")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, an object a line")]
+_MODEL = Path("/etc/espha/model.xml")
+
+
+@dlq.command("list")
+def dlq_list(
+    *,
+    bootstrap: BootstrapOption,
+    model: ModelOption = _MODEL,
+    prefix: PrefixOption = "",
+    deployment: DeploymentOption = "default/espha",
+    window: WindowFilter = "",
+    source: SourceFilter = "",
+    reason: ReasonFilter = "",
+    since: SinceFilter = "",
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most the newest N")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """List dead letters: what was refused, by which window, and why."""
+    from espha.dead_letters.command import Place, run_list
+
+    place = Place(bootstrap, model, prefix, deployment)
+    wanted = _wanted(window, source, reason, since)
+    raise typer.Exit(run_list(place, wanted, limit, as_json=as_json))
+
+
+@dlq.command("show")
+def dlq_show(
+    *,
+    letters: LettersArgument,
+    bootstrap: BootstrapOption,
+    model: ModelOption = _MODEL,
+    prefix: PrefixOption = "",
+    deployment: DeploymentOption = "default/espha",
+    as_json: JsonOption = False,
+) -> None:
+    """Show dead letters with their payload, and where the input adapter was in its source.
+
+    Ends with 1 when one of them is not there.
+    """
+    from espha.dead_letters.command import Place, run_show
+
+    place = Place(bootstrap, model, prefix, deployment)
+    raise typer.Exit(run_show(place, letters, as_json=as_json))
+
+
+@dlq.command("replay")
+def dlq_replay(
+    *,
+    letters: Annotated[
+        list[int] | None, typer.Argument(help="Offsets of letters", metavar="OFFSET")
+    ] = None,
+    bootstrap: BootstrapOption,
+    model: ModelOption = _MODEL,
+    prefix: PrefixOption = "",
+    deployment: DeploymentOption = "default/espha",
+    every: Annotated[
+        bool, typer.Option("--all", help="All letters, or all that the filters leave")
+    ] = False,
+    window: WindowFilter = "",
+    source: SourceFilter = "",
+    reason: ReasonFilter = "",
+    since: SinceFilter = "",
+    again: Annotated[bool, typer.Option("--again", help="Also what was replayed before")] = False,
+    set_aside: Annotated[
+        bool, typer.Option("--set-aside", help="Also records that have ended engines")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write dead letters to the input topics that they came from, each one once.
+
+    They go to the end of the topic, with their message id in the header espha-replay. Ends with 1
+    when one of them is refused, which says why.
+    """
+    from espha.dead_letters.command import Place, run_replay
+    from espha.dead_letters.replay import Choice
+
+    filtered = bool(window or source or reason or since)
+    if bool(letters) == every or (filtered and not every):
+        _say("give offsets, or --all with or without filters")
+        raise typer.Exit(2)
+    place = Place(bootstrap, model, prefix, deployment)
+    wanted = _wanted(window, source, reason, since) if every else None
+    choice = Choice(again=again, set_aside=set_aside)
+    code = run_replay(place, letters or [], wanted, choice, rehearse=dry_run, as_json=as_json)
+    raise typer.Exit(code)
+
+
+def _wanted(window: str, source: str, reason: str, since: str) -> "Wanted":
+    from espha.dead_letters.command import since_ms
+    from espha.dead_letters.letters import Wanted
+
+    try:
+        return Wanted(window, source, reason, since_ms(since))
+    except ValueError as error:
+        _say(f"--since: {error}")
+        raise typer.Exit(2) from None
 
 
 def _say(text: str) -> None:
