@@ -101,6 +101,18 @@ def csv_rows(data: bytes, layout: CsvLayout, *, final: bool) -> Iterator[Row[lis
         start = end
 
 
+def line_rows(data: bytes, *, final: bool) -> Iterator[Row[list[str]]]:
+    """Yield the complete lines of `data`, each as one cell; see `csv_rows`."""
+    start = 0
+    while start < len(data):
+        end = _line_end(data, start, final)
+        if not end:
+            return
+        text = decode(data[start:end]).rstrip("\r\n")
+        yield Row([text] if text.strip() else [], end - start, 1)
+        start = end
+
+
 def _cells(data: bytes, layout: CsvLayout) -> list[str]:
     text = decode(data).removesuffix("\n").removesuffix("\r")
     if layout.strip_nulls:

@@ -2,15 +2,15 @@
 
 import errno
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from espha.adapters.file_input.content import Content
 from espha.adapters.file_input.position import Marks, Place
+from espha.adapters.file_input.spec import InputFile
 from espha.protocol.sizes import CUT_BYTES
-from espha.records.layout import CsvLayout
-from espha.records.rows import BOM, MAX_RECORD, csv_rows, decode, skip_lines
+from espha.records.rows import BOM, MAX_RECORD, Row, csv_rows, decode, line_rows, skip_lines
 
 _CHUNK: Final = 262_144
 _HEADS: Final = (1, 4, 16, 64, 256, 1024, 4096)
@@ -165,7 +165,7 @@ class Reading:
             return False
         return self.content.at(self.offset - len(self._tail), len(self._tail)) == self._tail
 
-    def read(self, layout: CsvLayout, settle_s: float, *, final: bool) -> list[SourceRow]:
+    def read(self, layout: InputFile, settle_s: float, *, final: bool) -> list[SourceRow]:
         """Return rows that are complete, at most 256 kB of them, and go behind them.
 
         Args:
@@ -182,7 +182,7 @@ class Reading:
             raise OSError(errno.ESTALE, "the file was changed while it was read")
         return rows
 
-    def _read(self, layout: CsvLayout, settle_s: float, final: bool) -> list[SourceRow]:
+    def _read(self, layout: InputFile, settle_s: float, final: bool) -> list[SourceRow]:
         chunk = self.content.at(self.offset, _CHUNK)
         if not chunk:
             return []
@@ -193,14 +193,14 @@ class Reading:
             return self._end_torn(chunk[:usable], final)
         return self._cut(chunk[:usable], layout, final)
 
-    def _cut(self, chunk: bytes, layout: CsvLayout, final: bool) -> list[SourceRow]:
+    def _cut(self, chunk: bytes, layout: InputFile, final: bool) -> list[SourceRow]:
         bom = len(BOM) if self.offset == 0 and chunk.startswith(BOM) else 0
         size, lines = skip_lines(chunk[bom:], layout.header_lines - self.line)
         start, line = bom + size, self.line + lines
         if line < layout.header_lines and len(chunk) < _CHUNK and not final:
             return []  # an incomplete header: nothing behind it yet
         rows: list[SourceRow] = []
-        for row in csv_rows(chunk[start:], layout, final=final):
+        for row in _rows_of(chunk[start:], layout, final):
             end = start + row.size
             if row.size >= MAX_RECORD and chunk[end - 1 : end] != _NEWLINE:
                 if not rows:
@@ -297,6 +297,12 @@ class Reading:
     def close(self) -> None:
         """Let go of the file."""
         self.content.close()
+
+
+def _rows_of(data: bytes, layout: InputFile, final: bool) -> Iterator[Row[list[str]]]:
+    if layout.format == "json":
+        return line_rows(data, final=final)
+    return csv_rows(data, layout, final=final)
 
 
 def _head_fit(content: Content, marks: Marks) -> Fit:

@@ -1,4 +1,4 @@
-"""Publishes the rows of CSV files."""
+"""Publishes the rows of files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -9,8 +9,9 @@ from espha.adapters.file_input.position import Position, source_position
 from espha.adapters.file_input.reading import SourceRow
 from espha.adapters.file_input.source import SourceFile
 from espha.adapters.file_input.spec import InputFile
-from espha.adapters.formats.incoming import topic_form
+from espha.adapters.formats.incoming import incoming, topic_form
 from espha.adapters.formats.refused import not_a_row
+from espha.adapters.formats.spec import InputFormat
 from espha.adapters.publishing import publish
 from espha.records.rows import encode
 from espha.records.text import canonical_writer
@@ -33,8 +34,8 @@ class _Files(Protocol):
 
 def run(job: Job, file: InputFile) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
-    if topic_form(job.window) == "json":
-        raise ConfigError(f"window {job.window.path!r} reads JSON, this adapter writes CSV")
+    if topic_form(job.window) == "json" and file.format != "json":
+        raise ConfigError(f"window {job.window.path!r} reads JSON: set the file's format to json")
     publish(job, lambda position: _Rows(job, file, position))
 
 
@@ -46,14 +47,20 @@ class _Rows:
         begin = source_position(job.name, file.path, position)
         self._source: _Files = (SourceFolder if file.pattern else SourceFile)(file, begin)
         self._source.look()
+        self._form = topic_form(job.window)
         self._write = canonical_writer(job.window, file)
+        self._objects = incoming(job.window, _objects(file)) if file.format == "json" else None
 
     @property
     def position(self) -> Position:
         return self._source.position
 
     def poll(self) -> list[tuple[bytes, Position]]:
-        return [(self._record(row, position), position) for row, position in self._source.poll()]
+        return [
+            (record, position)
+            for row, position in self._source.poll()
+            for record in self._records(row, position)
+        ]
 
     def advance(self, position: Mapping[str, Any]) -> None:
         self._source.advance(Position.from_object(position))
@@ -64,8 +71,21 @@ class _Rows:
     def close(self) -> None:
         self._source.close()
 
-    def _record(self, row: SourceRow, position: Position) -> bytes:
+    def _records(self, row: SourceRow, position: Position) -> list[bytes]:
+        where = f"line {row.line} of {position.file}"
         if row.reason:
-            where = f"line {row.line} of {position.file}: {row.reason}"
-            return not_a_row(where, encode(",".join(row.columns)))
-        return encode(self._write(row.columns))
+            text = encode(",".join(row.columns))
+            return [not_a_row(f"{where}: {row.reason}", text, self._form)]
+        if self._objects is not None:
+            return self._objects.records(encode(row.columns[0]), where)
+        return [encode(self._write(row.columns))]
+
+
+def _objects(file: InputFile) -> InputFormat:
+    return InputFormat(
+        type="json",
+        upsert=file.upsert,
+        partial=file.partial,
+        date_format=file.date_format,
+        strip_nulls=file.strip_nulls,
+    )

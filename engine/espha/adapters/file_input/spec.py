@@ -1,16 +1,19 @@
-"""A CSV file that feeds a source window."""
+"""A file that feeds a source window: rows of CSV, or lines of JSON."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from espha.adapters.config import AdapterType
+from espha.adapters.formats.spec import OF_CSV, check_rules, refuse_columns
 from espha.records.layout import CsvLayout
 
 
 class InputFile(CsvLayout):
-    """A CSV file to read, or a folder of them; what gzip or zstd has compressed is expanded."""
+    """A file to read, or a folder of them; what gzip or zstd has compressed is expanded."""
+
+    model_config = ConfigDict(json_schema_extra=check_rules(csv=OF_CSV))
 
     path: Path = Field(description="The file, or the folder; it may appear later.")
     pattern: str = Field(
@@ -19,6 +22,11 @@ class InputFile(CsvLayout):
         description="Names of files, with `*`, `?` and `[…]`: the path is a folder, and those of "
         "its files are read, each once, in the order of their names. Without it, the path is one "
         "file.",
+    )
+    format: Literal["csv", "json"] = Field(
+        "csv",
+        description="Rows of CSV, or lines of JSON: an object with the fields, and `opcode` and "
+        "`flags` where it has them, or several in an array.",
     )
     growing: bool = Field(
         False,
@@ -37,6 +45,11 @@ class InputFile(CsvLayout):
         description="What a file is that is shorter than what was read of it, and begins like it: "
         "`wait` until it is whole again, or `new` and read from its beginning.",
     )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        refuse_columns(self, self.format)
+        return self
 
 
 ADAPTER = AdapterType("file", "pub", InputFile)

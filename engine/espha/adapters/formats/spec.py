@@ -8,7 +8,7 @@ from espha.adapters.config import Part
 from espha.records.layout import CsvColumns
 
 
-def _rules(**sentences: str) -> dict[str, Any]:
+def check_rules(**sentences: str) -> dict[str, Any]:
     """Return what the API server checks: rules by the names of sentences."""
     return {
         "x-kubernetes-validations": [
@@ -17,17 +17,34 @@ def _rules(**sentences: str) -> dict[str, Any]:
     }
 
 
+OF_CSV: Final = "opcode, flags, autogenField and delimiter are for format csv."
+_NO_COLUMNS: Final = (
+    "((!has(self.opcode) || self.opcode) && (!has(self.flags) || self.flags) && "
+    "(!has(self.autogenField) || self.autogenField) && "
+    "(!has(self.delimiter) || self.delimiter == ','))"
+)
 _RULES: Final = {
     "one": "has(self.definition) != has(self.registry)",
     "avro": "(has(self.type) && self.type == 'avro') == has(self.avro)",
     "output": "(has(self.type) && self.type == 'avro') || !has(self.avro)",
     "protobuf": "(has(self.type) && self.type == 'protobuf') == has(self.protobuf)",
-    "csv": "!has(self.type) || self.type == 'csv' || ((!has(self.opcode) || self.opcode) && "
-    "(!has(self.flags) || self.flags) && (!has(self.autogenField) || self.autogenField) && "
-    "(!has(self.delimiter) || self.delimiter == ','))",
+    "csv": f"!has(self.format) || self.format == 'csv' || {_NO_COLUMNS}",
+    "csv_type": f"!has(self.type) || self.type == 'csv' || {_NO_COLUMNS}",
 }
 _TOGETHER: Final = "Type {0} and the settings {0} belong together."
-_OF_CSV: Final = ("opcode", "flags", "autogen_field", "delimiter")
+_COLUMNS: Final = ("opcode", "flags", "autogen_field", "delimiter")
+
+
+def refuse_columns(given: CsvColumns, form: str) -> None:
+    """Refuse settings of columns where the format is another one than csv.
+
+    Raises:
+        ValueError: there is one; the text names it.
+    """
+    for name in _COLUMNS if form != "csv" else ():
+        field = CsvColumns.model_fields[name]
+        if getattr(given, name) != field.default:
+            raise ValueError(f"{field.alias or name} is for format csv, not for {form}")
 
 
 class Registry(Part):
@@ -56,7 +73,7 @@ class AvroInput(Part):
     """Records of Avro that a source gets."""
 
     model_config = ConfigDict(
-        json_schema_extra=_rules(one="Give exactly one of: definition, registry.")
+        json_schema_extra=check_rules(one="Give exactly one of: definition, registry.")
     )
 
     definition: str | None = Field(
@@ -121,10 +138,10 @@ class InputFormat(CsvColumns):
     """How the rows are written that a source gets."""
 
     model_config = ConfigDict(
-        json_schema_extra=_rules(
+        json_schema_extra=check_rules(
             avro=_TOGETHER.format("avro"),
             protobuf=_TOGETHER.format("protobuf"),
-            csv="opcode, flags, autogenField and delimiter are for format csv.",
+            csv_type=OF_CSV,
         )
     )
 
@@ -139,11 +156,7 @@ class InputFormat(CsvColumns):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.type != "csv":
-            for name in _OF_CSV:
-                if getattr(self, name) != type(self).model_fields[name].default:
-                    shown = type(self).model_fields[name].alias or name
-                    raise ValueError(f"{shown} is for format csv, not for {self.type}")
+        refuse_columns(self, self.type)
         if (self.type == "avro") != (self.avro is not None):
             raise ValueError("type avro and the settings avro belong together")
         _check_protobuf(self.type, self.protobuf)
@@ -154,7 +167,7 @@ class OutputFormat(Part):
     """How the rows are written that a target gets."""
 
     model_config = ConfigDict(
-        json_schema_extra=_rules(
+        json_schema_extra=check_rules(
             output="The settings avro are for type avro.", protobuf=_TOGETHER.format("protobuf")
         )
     )
