@@ -237,7 +237,10 @@ def _file(direction: Direction, values: Mapping[str, str], found: _Findings) -> 
     if tokens:
         found.refuse(f"fsname: nothing says what @{tokens[0]}@ is")
     if _SOCKET.fullmatch(name):
-        found.refuse(f"fsname {name!r} is a socket; only files are read and written")
+        found.refuse(
+            f"fsname {name!r} is a socket, and this adapter is one of files; configure an adapter "
+            f'with "socket": {{"connect": "{name}"}} in place of "file"'
+        )
     if "$" in name:
         found.note(f"fsname {name!r}: variables are the shell's; write what they stand for")
     own = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES | {*_ROTATION, "rate"}

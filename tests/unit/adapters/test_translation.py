@@ -137,7 +137,7 @@ def test_the_resource_takes_the_names_that_are_made(file: str) -> None:
         ("-f x -t xyz", "property 'fstype' is 'xyz'; use one of csv, json, xml"),
         ("-f x -x two", "property 'header' is 'two'; give a whole number"),
         ("-t csv", "property 'fsname' is missing: the name of the file"),
-        ("-f host:5555", "fsname 'host:5555' is a socket; only files are read and written"),
+        ("-f host:5555", "fsname 'host:5555' is a socket, and this adapter is one of files"),
         ("-f @DIR@/x", "fsname: nothing says what @DIR@ is"),
         ("-f x -l solace", "transport 'solace' is not supported; use kafka"),
         ("-f x -l kafka -j /no.cfg", "transportconfigfile /no.cfg: No such file or directory"),
