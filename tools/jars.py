@@ -52,19 +52,26 @@ def _resolve(profile: str, key: str, target: Path) -> None:
         shutil.move(fresh, target)
 
 
-def archive() -> Path:
-    """Return the archive of the JVM's classes beside the engine's jars; make it if need be."""
-    libraries = directory("engine")
-    target = libraries.parent / "espha.jsa"
+def archives() -> list[Path]:
+    """Return the archives of classes of an engine's JVM and of a broker; make what is missing."""
+    engine, kafka = directory("engine"), directory("kafka")
+    program = (sys.executable, "-m", "espha.pipeline.archive")
+    own = _archive(engine.parent / "espha.jsa", engine, *program, by=str(_spark()))
+    script = ROOT / "images" / "kafka" / "start" / "kafka-archive"
+    target = kafka.with_suffix(".jsa")
+    return [own, _archive(target, kafka, "sh", script, kafka, target, by=script.read_text())]
+
+
+def _archive(target: Path, libraries: Path, *program: str | Path, by: str) -> Path:
+    """Have a program make an archive, unless there is one of these jars, by this program."""
     stamp = target.with_suffix(".digest")
     key = cache.digest(
-        (libraries / STAMP).read_text(), str(_spark()), command.run("java", "-Xinternalversion")
+        (libraries / STAMP).read_text(), by, command.run("java", "-Xinternalversion")
     )
-    with cache.lock("archive"):
+    with cache.lock(f"archive-{target.stem}"):
         if not (target.is_file() and stamp.is_file() and stamp.read_text() == key):
-            with step("archiving the JVM's classes"):
+            with step(f"archiving the classes of {libraries.name}"):
                 target.unlink(missing_ok=True)
-                program = (sys.executable, "-m", "espha.pipeline.archive")
                 command.run(*program, env={"ESPHA_JARS": str(libraries)})
                 stamp.write_text(key)
     return target
@@ -93,7 +100,8 @@ def main() -> None:
     for profile in sys.argv[1:] or PROFILES:
         print(directory(profile))
     if not sys.argv[1:]:
-        print(archive())
+        for archive in archives():
+            print(archive)
 
 
 if __name__ == "__main__":
