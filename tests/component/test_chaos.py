@@ -38,7 +38,9 @@ def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:
     assert sum(strike.takeovers for strike in outcome.strikes) >= 2
 
 
-@pytest.mark.parametrize(("model", "outputs_a_row"), [("two", 1.0), ("join", 0.4)])
+@pytest.mark.parametrize(
+    ("model", "outputs_a_row"), [pytest.param("two", 1.0, marks=pytest.mark.long), ("join", 0.4)]
+)
 def test_two_sources_and_a_clock_stay_in_sync(
     model: str, outputs_a_row: float, tmp_path: Path
 ) -> None:

@@ -63,7 +63,11 @@ def outputs(numbers: list[int]) -> list[str]:
     return [f"I,N, {number},x{number}" for number in numbers]
 
 
-@pytest.mark.parametrize("poison", [RAISES, EXITS, EATS], ids=["raises", "exits", "eats"])
+@pytest.mark.parametrize(
+    "poison",
+    [RAISES, EXITS, pytest.param(EATS, marks=pytest.mark.long)],
+    ids=["raises", "exits", "eats"],
+)
 def test_a_record_that_no_engine_survives_is_set_aside(deploy: Deploy, poison: int) -> None:
     """By an exception, or with the process: two engines die of it in turn, then it goes on."""
     deployment = poisoned(deploy())
@@ -120,7 +124,9 @@ def test_an_output_that_no_topic_takes_is_a_dead_letter(deploy: Deploy) -> None:
     assert [engine.status()["dead_letters"] for engine in deployment.engines] == [1, 1]
 
 
-@pytest.mark.parametrize("poison", [HANGS, SPINS], ids=["hangs", "spins"])
+@pytest.mark.parametrize(
+    "poison", [HANGS, pytest.param(SPINS, marks=pytest.mark.long)], ids=["hangs", "spins"]
+)
 def test_a_record_of_which_no_engine_comes_back_is_set_aside(deploy: Deploy, poison: int) -> None:
     """Its heartbeat goes on; supervisors end each engine that takes it, and it is named in time."""
     deployment = poisoned(deploy(ESPHA_FAILURE_TIMEOUT_MS="1500"))

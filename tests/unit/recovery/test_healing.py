@@ -164,8 +164,12 @@ def test_who_never_writes_one_is_not_waited_for_for_ever(tmp_path: Path, peer: M
     assert active.asked == 1
 
 
-def test_while_others_may_still_lead_it_waits_for_them(tmp_path: Path, peer: Make) -> None:
+def test_while_others_may_still_lead_it_waits_for_them(
+    tmp_path: Path, peer: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A standby is in sync: it has a state from behind the record, or will diverge as well."""
+    monkeypatch.setattr("espha.recovery.divergence._LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr("espha.recovery.healing._NOBODY_S", 0.1)
     standby = peer(3, state=EngineState.STANDBY)
     for _ in range(6):
         mine = recovery(tmp_path / "own", standby)

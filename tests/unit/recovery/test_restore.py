@@ -70,8 +70,11 @@ def test_without_the_setting_there_is_no_volume() -> None:
     assert Recovery(Settings(bootstrap="none:1", name="e")).store is None
 
 
-def test_who_cannot_go_back_on_a_trimmed_log_takes_a_state_from_behind(tmp_path: Path) -> None:
+def test_who_cannot_go_back_on_a_trimmed_log_takes_a_state_from_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its own snapshots are set aside after a divergence, and what is before them is gone."""
+    monkeypatch.setattr("espha.recovery.healing._NOBODY_S", 0.1)
     store(tmp_path, 6)
     recovery(tmp_path).divergences.diverged(8, 6, "order record 8: other outputs")
     trimmed = REQUIREMENTS._replace(first={"p.I": 19, "p.M": 12})
