@@ -41,6 +41,7 @@ def run_adapter(
             topic=topic,
             positions=deployed.plan.positions,
             control=control,
+            host=settings.http_host,
         )
         config.type.runner()(job, config.settings)
 

@@ -76,6 +76,7 @@ class Job(NamedTuple):
         topic: the window's topic.
         positions: topic where input adapters keep how far they are.
         control: tells the role, and takes reports.
+        host: address on which an adapter that is sent to listens.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Job(NamedTuple):
     topic: str
     positions: str
     control: Control
+    host: str = "127.0.0.1"
 
 
 class Runner(Protocol):

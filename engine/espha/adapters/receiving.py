@@ -25,6 +25,7 @@ from espha.protocol.sizes import TRANSACTION_BYTES
 WAITING_BYTES: Final = 8 << 20
 """What may wait for its commit, of all connections together; one parcel may be larger."""
 _START_S: Final = 10.0
+_ANY: Final = "0.0.0.0"  # noqa: S104 - compared with; who listens on it was told to
 _LOG = structlog.get_logger()
 
 Note = TypeVar("Note")
@@ -104,9 +105,9 @@ class Intake(Generic[Note]):
 class Receiver(ABC, Generic[Note, At]):
     """A source that others send to; see `espha.adapters.publishing.Source`."""
 
-    def __init__(self, name: str, position: At) -> None:
+    def __init__(self, name: str, position: At, host: str) -> None:
         """Begin behind a position. Nothing listens before the first poll: a standby must not."""
-        self.name = name
+        self.name, self.host = name, host
         self._position = position
         self._intake: Intake[Note] = Intake()
         self._published: list[Parcel[Note]] = []
@@ -214,12 +215,14 @@ class Receiver(ABC, Generic[Note, At]):
                 await asyncio.sleep(backoff.next())
 
 
-def listening(port: int) -> socket.socket:
-    """Return a socket that listens on a port, on IPv4 and IPv6 where both are there.
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on a port; 0.0.0.0 means IPv6 as well where it is there.
 
     Raises:
         OSError: the port cannot be had.
     """
-    both = socket.has_dualstack_ipv6()
-    family = socket.AF_INET6 if both else socket.AF_INET
-    return socket.create_server(("", port), family=family, backlog=128, dualstack_ipv6=both)
+    if host == _ANY and socket.has_dualstack_ipv6():
+        return socket.create_server(
+            ("", port), family=socket.AF_INET6, backlog=128, dualstack_ipv6=True
+        )
+    return socket.create_server((host, port), backlog=128)

@@ -60,7 +60,7 @@ class Settings(BaseModel):
     )
     http_host: str = Field(
         "0.0.0.0",  # noqa: S104 - a pod's own address is known only at run time
-        description="Address on which the supervisor listens.",
+        description="Address on which the supervisor listens, and an adapter that is sent to.",
     )
     http_port: int = Field(
         8080, ge=0, le=65_535, description="Port on which the supervisor listens; 0: a free one."

@@ -112,7 +112,7 @@ class Web:
 def posts(window: Window, port: int, found: Any = None, **given: Any) -> http.Posts:
     settings = InputHttp(port=port, format=PLAIN, **given)
     made = incoming(window, settings.format)
-    return http.Posts(settings, made.records, http.position_of("web", found))
+    return http.Posts(settings, made.records, http.position_of("web", found), HOST)
 
 
 def test_a_post_is_answered_when_its_rows_are_committed(window: Window) -> None:
@@ -214,7 +214,7 @@ def test_what_waits_for_its_commit_has_a_bound(window: Window) -> None:
 
 
 def test_a_port_that_is_taken_is_said_and_waited_for(window: Window) -> None:
-    with socket.create_server(("", 0)) as other:
+    with socket.create_server((HOST, 0)) as other:
         port = other.getsockname()[1]
         source = posts(window, port)
         made = Publisher(source)
@@ -283,7 +283,7 @@ def peer_of(port: int) -> Peer:
 def lines_source(window: Window, found: Any = None, **given: Any) -> sockets.Sockets:
     settings = InputSocket(format=PLAIN, **given)
     made = incoming(window, settings.format)
-    return sockets.Sockets(settings, made, sockets.position_of("lines", found))
+    return sockets.Sockets(settings, made, sockets.position_of("lines", found), HOST)
 
 
 def arrived(publisher: Publisher, count: int) -> Callable[[], bool]:

@@ -79,21 +79,22 @@ def run(job: Job, given: InputHttp) -> None:
     def records(body: bytes, where: str) -> list[bytes]:
         return made.records(body, where)
 
-    publish(job, lambda found: Posts(given, records, position_of(job.name, found)))
+    publish(job, lambda found: Posts(given, records, position_of(job.name, found), job.host))
 
 
 class Posts(Receiver[str, Position]):
     """The rows of requests; the note of a parcel is the digest of its id, or empty."""
 
-    def __init__(self, given: InputHttp, records: Any, position: Position) -> None:
+    def __init__(self, given: InputHttp, records: Any, position: Position, host: str) -> None:
         """Take what is posted.
 
         Args:
             given: the settings.
             records: makes records of a body; see `espha.adapters.formats`.
             position: where to go on.
+            host: address to listen on.
         """
-        super().__init__(f"http port {given.port}", position)
+        super().__init__(f"http port {given.port}", position, host)
         self._given, self._records = given, records
 
     def accept(self, parcel: Parcel[str], position: Position) -> tuple[Sequence[bytes], Position]:
@@ -134,7 +135,7 @@ class Posts(Receiver[str, Position]):
             return made
 
         loop = asyncio.get_running_loop()
-        with listening(self._given.port) as bound:
+        with listening(self.host, self._given.port) as bound:
             listener = await loop.create_server(connected, sock=bound)
             self.trouble = ""
             try:

@@ -25,7 +25,7 @@ class OutputHttp(Part):
     )
     max_rows: int = Field(500, ge=1, le=5000, description="So many rows at most in a request.")
     timeout_s: float = Field(
-        30.0, gt=0, le=600, description="Seconds after which an answer that is not there is late."
+        30.0, ge=0.1, le=600, description="Seconds after which an answer that is not there is late."
     )
 
 

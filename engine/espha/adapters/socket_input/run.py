@@ -91,7 +91,7 @@ def run(job: Job, given: InputSocket) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     check_lines(given.format)
     made = incoming(job.window, given.format)
-    publish(job, lambda found: Sockets(given, made, position_of(job.name, found)))
+    publish(job, lambda found: Sockets(given, made, position_of(job.name, found), job.host))
 
 
 class RefusedPeerError(Exception):
@@ -101,15 +101,16 @@ class RefusedPeerError(Exception):
 class Sockets(Receiver[Numbers, Position]):
     """The lines of all peers."""
 
-    def __init__(self, given: InputSocket, made: Incoming, position: Position) -> None:
+    def __init__(self, given: InputSocket, made: Incoming, position: Position, host: str) -> None:
         """Take what peers send.
 
         Args:
             given: the settings.
             made: makes records of a line.
             position: where to go on.
+            host: address to listen on.
         """
-        super().__init__(f"socket {given.connect or given.port}", position)
+        super().__init__(f"socket {given.connect or given.port}", position, host)
         self._given, self._made = given, made
         self._peers: set[asyncio.Task[None]] = set()
         self._safe: dict[str, int] = dict(position.streams)
@@ -143,7 +144,7 @@ class Sockets(Receiver[Numbers, Position]):
         if self._given.connect:
             await self._connect(intake, self._given.connect)
             return
-        with listening(self._given.port or 0) as bound:
+        with listening(self.host, self._given.port or 0) as bound:
             server = await asyncio.start_server(
                 lambda reader, writer: self._welcome(intake, reader, writer), sock=bound
             )

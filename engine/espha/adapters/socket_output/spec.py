@@ -22,7 +22,7 @@ class OutputSocket(Part):
     )
     timeout_s: float = Field(
         30.0,
-        gt=0,
+        ge=0.1,
         le=600,
         description="Seconds after which a peer that takes nothing, or acknowledges nothing, is "
         "left, and connected to again.",
