@@ -182,7 +182,7 @@ def test_a_server_that_says_nothing_is_left_in_time() -> None:
         over.wait(30)
 
     with peer(silent) as server:
-        given = OutputHttp(address=f"http://{server.address}/x", timeout_s=0.05)
+        given = OutputHttp(address=f"http://{server.address}/x", timeout_s=0.1)
         with pytest.raises(OSError, match="no answer: ReadTimeoutError"):
             poster(given, "")(b"body", {})
         over.set()
@@ -261,7 +261,7 @@ def test_a_peer_that_acknowledges_nothing_is_left_in_time() -> None:
         over.wait(30)
 
     with peer(talk) as server:
-        given = OutputSocket(connect=server.address, ids=True, timeout_s=0.05)
+        given = OutputSocket(connect=server.address, ids=True, timeout_s=0.1)
         made = Lines(MADE, Numbered(given, "t.out"))
         with pytest.raises(OSError):
             made.append(taken(0), 1)

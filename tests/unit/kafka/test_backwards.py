@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from espha.kafka import reader
-from espha.kafka.reader import last_matching
+from espha.kafka.reader import ClientSettings, last_matching
 
 
 class Record:
@@ -27,7 +27,7 @@ def most_alive(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
 
     class Ends:
-        def __init__(self, bootstrap: str) -> None:
+        def __init__(self, bootstrap: str, settings: ClientSettings) -> None:
             """Connect."""
 
         def first(self, topic: str) -> int:
@@ -38,7 +38,9 @@ def most_alive(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             """Return the last stable offset."""
             return 10_000
 
-    def read_range(bootstrap: str, topic: str, start: int, end: int) -> Iterator[Any]:
+    def read_range(
+        bootstrap: str, topic: str, start: int, end: int, settings: ClientSettings
+    ) -> Iterator[Any]:
         for offset in range(start, end):
             yield Record(offset)
             seen.append(len(Record.alive))
