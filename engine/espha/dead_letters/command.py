@@ -5,7 +5,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -203,17 +203,7 @@ def _print_letter(console: Console, letter: Letter, origin: Origin | None) -> No
 
 def _short(letter: Letter) -> Letter:
     """Leave so much of the payload as a list shows: many letters are in memory at a time."""
-    return Letter(
-        offset=letter.offset,
-        time_ms=letter.time_ms,
-        id=letter.id,
-        kind=letter.kind,
-        window=letter.window,
-        reason=letter.reason[:1000],
-        payload=letter.payload[:1000],
-        size=letter.size,
-        digest=letter.digest,
-    )
+    return replace(letter, reason=letter.reason[:1000], payload=letter.payload[:1000])
 
 
 def _object(letter: Letter, origin: Origin | None = None) -> dict[str, str | int | None]:
