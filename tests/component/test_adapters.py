@@ -292,6 +292,39 @@ def test_a_wrong_configuration_is_said_in_the_status(site: Site, tmp_path: Path)
     replica = site.start("result", "output", {"name": "r", "window": "cq/none", "file": file})
     wait_until(lambda: "cq/none" in str(replica.status().get("message")), 60, "the sentence")
     assert "there are: cq/outbound" in replica.status()["message"]
+    assert replica.status()["last_error"] == replica.status()["message"]
+
+
+def test_the_status_says_how_far_adapters_are_and_what_was_wrong(
+    site: Site, tmp_path: Path
+) -> None:
+    """The file is shorter for a while; then it goes on, and the error stays to be seen."""
+    source, result = tmp_path / "in.csv", tmp_path / "out.csv"
+    whole = f'{HEADER}\n1,1,2,3\n"open,1,2,3\n'
+    source.write_text(whole)
+    site.start_input_pair(source)
+    active, standby = (
+        next(one for one in site.replicas if one.is_in(state)) for state in ("active", "standby")
+    )
+    wait_until(lambda: active.status().get("rows") == 1, 30, "the row is published")
+    wait_until(lambda: active.status().get("lag") == len('"open,1,2,3\n'), 30, "the rest waits")
+    assert active.status()["position"].startswith("in.csv, line 2, byte ")
+    assert active.status()["last_error"] == ""
+    wait_until(lambda: standby.status().get("line") == 2, 30, "the standby follows")
+    source.write_text(HEADER)
+    wait_until(lambda: "waiting" in str(active.status().get("message")), 30, "it says so")
+    source.write_text(f'{whole}",1,2,3\n')
+    wait_until(lambda: active.status().get("rows") == 2, 30, "the other row is published")
+    wait_until(lambda: active.status().get("lag") == 0, 30, "nothing waits")
+    assert active.status()["message"] == ""
+    assert "waiting" in active.status()["last_error"]
+    writer = FencedWriter(site.kafka.bootstrap, f"test-{uuid.uuid4().hex}")
+    writer.fence()
+    writer.commit([Record(site.output_topic, b"I,N, 1,2,3") for _ in range(10)])
+    file = {"path": str(result)}
+    output = site.start("result", "output", {"name": "r", "window": "cq/outbound", "file": file})
+    wait_until(lambda: output.status().get("rows") == 10, 60, "the result is written")
+    wait_until(lambda: output.status().get("lag") == 0, 30, "the marker does not count")
 
 
 def test_rotations_of_every_kind_under_kills_lose_double_and_tear_nothing(

@@ -59,8 +59,10 @@ class FarTopic:
         told = SimpleNamespace(result=lambda: SimpleNamespace(topic_id=self.identity))
         return dict.fromkeys(asked.topics, told) if hasattr(asked, "topics") else {"far": told}
 
-    def get_watermark_offsets(self, asked: TopicPartition, _: float) -> tuple[int, int]:
-        """Return the first offset, and the one behind the last."""
+    def get_watermark_offsets(
+        self, asked: TopicPartition, _: float = 0.0, cached: bool = False
+    ) -> tuple[int, int]:
+        """Return the first offset, and the one behind the last; nothing is out of date here."""
         partition = asked.partition
         return self.first[partition], self.first[partition] + len(self.values[partition])
 

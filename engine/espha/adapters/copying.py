@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import structlog
-from confluent_kafka import Consumer, Message
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from espha.adapters.common import problem_of
 from espha.adapters.config import Job
 from espha.backoff import Backoff
-from espha.kafka.reader import Offsets, check, open_reader
+from espha.kafka.reader import PARTITION, Offsets, check, open_reader
 from espha.protocol.records import ID_HEADER
 from espha.protocol.states import EngineState
-from espha.protocol.status import OutputProgress
+from espha.protocol.status import Lag, OutputProgress
 
 _BATCH = 5_000
 
@@ -96,11 +96,13 @@ class _Copier:
         self._job, self._name, self._control = job, name, job.control
         self._pause, self._backoff = threading.Event(), Backoff()
         self._rows = 0
-        self._troubled = False
+        self._target: Target | None = None
+        self._consumer: Consumer | None = None
+        self._taken = self._end = 0
 
     def run(self, open_target: OpenTarget) -> None:
         topic, offsets = self._job.topic, Offsets(self._job.bootstrap)
-        target = self._open(open_target, offsets.topic_id(topic))
+        target = self._target = self._open(open_target, offsets.topic_id(topic))
         first = offsets.first(topic)
         if target.offset < first:
             _LOG.warning(
@@ -111,16 +113,17 @@ class _Copier:
             )
         start = max(target.offset, first)
         self._append(target, [], start)
-        self._report(target)
+        self._report()
         with open_reader(self._job.bootstrap, {topic: start}) as consumer:
+            self._consumer, self._taken = consumer, start
             while True:
                 records = self._take(consumer)
                 if records:
-                    self._append(target, records, records[-1].offset + 1)
+                    self._taken = records[-1].offset + 1
+                    self._append(target, records, self._taken)
                     self._rows += len(records)
                 self._do(target.settle)
-                if records or self._troubled:
-                    self._report(target)
+                self._report()
 
     def _open(self, open_target: OpenTarget, identity: str) -> Target:
         while True:
@@ -154,19 +157,41 @@ class _Copier:
         return [
             Taken(_offset(message), message.value() or b"", _id(message))
             for message in (waiting, *more)
-            if check(message)
+            if self._is_record(message)
         ]
+
+    def _is_record(self, message: Message) -> bool:
+        if check(message):
+            return True
+        if message.error().code() == KafkaError._PARTITION_EOF:
+            self._end = _offset(message)
+        return False
+
+    def _progress(self) -> OutputProgress:
+        target = self._target
+        if target is None:
+            return OutputProgress(rows=self._rows)
+        told = target.progress(self._rows)
+        if not told.position:
+            told = told.model_copy(update={"position": f"offset {told.offset}"})
+        return told.behind(self._behind(target.offset))
+
+    def _behind(self, offset: int) -> Lag | None:
+        """Return how many records the target does not have, as far as the last answer tells."""
+        if self._consumer is None:
+            return None
+        place = TopicPartition(self._job.topic, PARTITION)
+        _, end = self._consumer.get_watermark_offsets(place, cached=True)
+        reached = max(offset, self._end) if offset >= self._taken else offset
+        return Lag(max(0, end - reached), "records")
 
     def _trouble(self, message: str) -> None:
         _LOG.error(message)
-        self._troubled = True
-        progress = OutputProgress(rows=self._rows)
-        self._control.report(EngineState.ACTIVE, False, progress, message=message)
+        self._control.report(EngineState.ACTIVE, False, self._progress(), message=message)
         self._pause.wait(self._backoff.next())
 
-    def _report(self, target: Target) -> None:
-        self._troubled = False
-        self._control.report(EngineState.ACTIVE, True, target.progress(self._rows))
+    def _report(self) -> None:
+        self._control.report(EngineState.ACTIVE, True, self._progress())
 
 
 def _offset(message: Message) -> int:

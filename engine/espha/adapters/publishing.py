@@ -16,26 +16,29 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import structlog
 from confluent_kafka import KafkaError, Message
 
 from espha.adapters.common import problem_of
 from espha.adapters.config import ConfigError, Held, Job
+from espha.adapters.formats.refused import is_not_a_row
 from espha.backoff import Backoff
 from espha.kafka.reader import Offsets, Standstill, check, last_matching, reader
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import SOURCE_HEADER, position_key
 from espha.protocol.sizes import ROW_BYTES, TRANSACTION_BYTES
 from espha.protocol.states import EngineState, Role
-from espha.protocol.status import InputProgress
+from espha.protocol.status import InputProgress, Lag
 
 _POLL_S = 0.02
 _FOLLOW_S = 0.05
 _HELD_S = 1.0
 _FETCH_MS = 20
 _AT_ONCE = 1000
+_LOOK_S = 1.0
+"""How often the status says anew how much is waiting."""
 _TRANSACTION_S = 0.05
 """A transaction is closed then, though more rows are there: others wait for its rows."""
 
@@ -81,6 +84,10 @@ class Source(Protocol):
         """Go to a position that another adapter has published; errors wait for the next poll."""
         ...
 
+    def behind(self) -> Lag | None:
+        """Return what is there and was not polled; None: nobody knows. It must cost little."""
+        ...
+
     def committed(self) -> None:
         """Learn that all that `poll` has returned is committed: whoever waits may be told."""
         ...
@@ -105,11 +112,15 @@ def publish(job: Job, open_source: OpenSource) -> None:
     with Positions(job.bootstrap, job.positions, job.topic, job.name) as positions:
         source = open_source(positions.last)
         writer.learn_leaders(job.topic, job.positions)
+        lag = _Lag(source)
         job.control.report(EngineState.STANDBY, True, source.position.progress(0))
         while not job.control.wait_active(_FOLLOW_S):
-            if positions.follow():
+            moved = positions.follow()
+            if moved:
                 source.advance(positions.last or {})
-                job.control.report(EngineState.STANDBY, True, source.position.progress(0))
+            if moved or lag.due:
+                progress = source.position.progress(0).behind(lag.now())
+                job.control.report(EngineState.STANDBY, True, progress)
         writer.fence()
         if positions.read_to_end():
             source.advance(positions.last or {})
@@ -253,8 +264,9 @@ class _Publisher:
     def __init__(self, job: Job, source: Source, writer: FencedWriter) -> None:
         self._job, self._topic, self._control = job, job.topic, job.control
         self._source, self._writer = source, writer
-        self._rows = 0
+        self._rows = self._rejected = 0
         self._told = ""
+        self._lag = _Lag(source)
 
     def run(self) -> None:
         pause, backoff = threading.Event(), Backoff()
@@ -277,9 +289,10 @@ class _Publisher:
                 self._writer.commit([_kept(self._job, found[-1][1]), *rows])
                 self._source.committed()
                 self._rows += len(found)
+                self._rejected += sum(is_not_a_row(value) for value, _ in found)
                 self._report(found[-1][1])
             else:
-                if self._told:
+                if self._told or self._lag.due:
                     self._report(self._source.position)
                 pause.wait(_POLL_S)  # there is no event for "a file grew" on network volumes
 
@@ -310,11 +323,38 @@ class _Publisher:
 
     def _report(self, position: Position) -> None:
         self._told = ""
-        self._control.report(EngineState.ACTIVE, True, position.progress(self._rows))
+        self._control.report(EngineState.ACTIVE, True, self._progress(position))
+
+    def _progress(self, position: Position) -> InputProgress:
+        told = position.progress(self._rows).behind(self._lag.now())
+        return told.model_copy(update={"rejected": self._rejected})
 
     def _say(self, message: str) -> None:
         if message != self._told:
             self._told = message
             _LOG.error(message)
-            progress = self._source.position.progress(self._rows)
+            progress = self._progress(self._source.position)
             self._control.report(EngineState.ACTIVE, True, progress, message=message)
+
+
+class _Lag:
+    """How much is waiting in a source, as of lately: to look costs something."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._looked, self._known = -_LOOK_S, cast(Lag | None, None)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to look again."""
+        return time.monotonic() - self._looked >= _LOOK_S
+
+    def now(self) -> Lag | None:
+        """Return it; None: nobody knows."""
+        if self.due:
+            self._looked = time.monotonic()
+            try:
+                self._known = self._source.behind()
+            except OSError:
+                self._known = None
+        return self._known

@@ -21,6 +21,7 @@ from espha.adapters.config import Held
 from espha.adapters.publishing import Position
 from espha.backoff import Backoff
 from espha.protocol.sizes import TRANSACTION_BYTES
+from espha.protocol.status import Lag
 
 WAITING_BYTES: Final = 8 << 20
 """What may wait for its commit, of all connections together; one parcel may be larger."""
@@ -60,6 +61,11 @@ class Intake(Generic[Note]):
         self._lock = threading.Lock()
         self._waiting: deque[Parcel[Note]] = deque()
         self._room = asyncio.Event()
+
+    @property
+    def held(self) -> int:
+        """How many bytes have come and are not committed."""
+        return self._held
 
     def reserve(self, size: int) -> bool:
         """Take room for what comes; tell whether there is any. It is for the event loop."""
@@ -159,6 +165,10 @@ class Receiver(ABC, Generic[Note, At]):
             raise Held(self.trouble)
         self._uncommitted += len(found)
         return found
+
+    def behind(self) -> Lag:
+        """Return how many bytes have come that are not committed."""
+        return Lag(self._intake.held, "bytes")
 
     def committed(self) -> None:
         """Tell those who have sent it."""

@@ -92,6 +92,7 @@ class Supervisor:
         """The child's last line; None: it has not said anything in this life."""
         self._trouble: ChildStatus | None = None
         """The last line with a message, until the child is in sync again."""
+        self._last_error: tuple[str, float] | None = None
         self._divergence: DivergenceFacts | None = None
         self._kills: dict[KillReason, int] = {}
         self._member: Membership | None = None
@@ -163,6 +164,8 @@ class Supervisor:
             in_sync=alive and told is not None and told.in_sync,
             message=trouble.message if trouble else self._deaths.trouble(_sequence(progress)),
             reason=trouble.reason if trouble else None,
+            last_error=self._last_error[0] if self._last_error else "",
+            last_error_at=self._last_error[1] if self._last_error else None,
             restarts=self._restarts,
             kills=self._kills,
             znode=member.znode if member else None,
@@ -323,6 +326,8 @@ class Supervisor:
         self._judge.heard(status.activity)
         self._witness.heard(status)
         if status.message:
+            if self._trouble is None or self._trouble.message != status.message:
+                self._last_error = status.message, round(time.time(), 3)
             self._trouble = status
         elif status.in_sync:
             self._trouble = None

@@ -5,7 +5,7 @@ supervisor's status is flat JSON: its own facts, and beside them those of the ch
 """
 
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     Field,
@@ -174,13 +174,49 @@ class EngineProgress(SnapshotFacts, MemoryFacts, Counts, TakeOverFacts):
     )
 
 
-class InputProgress(Message):
+class Lag(NamedTuple):
+    """How much an adapter still has to do of what is there.
+
+    Attributes:
+        amount: so much.
+        unit: of what.
+    """
+
+    amount: int
+    unit: Literal["bytes", "records"]
+
+
+class AdapterProgress(Message):
+    """How far an adapter is."""
+
+    rows: Annotated[int, GAUGE] = Field(description="Rows published or written in this life.")
+    rejected: Annotated[int, GAUGE] = Field(
+        0,
+        description="What was set aside in this life: of an input, what was no row and went to the "
+        "dead letters; of an output, records that the target cannot take.",
+    )
+    position: str = Field("", description="How far it is, for people; empty: nothing is known.")
+    lag: Annotated[int | None, GAUGE] = Field(
+        None,
+        description="What is there and not done: of an input behind the end of its source, of an "
+        "output behind the end of its topic; nothing where it is not known.",
+    )
+    lag_unit: Annotated[Literal["", "bytes", "records"], LABEL] = Field(
+        "", description="What `lag` counts; transactions' markers on topics count as records."
+    )
+
+    def behind(self, lag: Lag | None) -> Self:
+        """Return this with a lag."""
+        told = {"lag": lag.amount, "lag_unit": lag.unit} if lag else {"lag": None, "lag_unit": ""}
+        return self.model_copy(update=told)
+
+
+class InputProgress(AdapterProgress):
     """How far an input adapter is."""
 
     component: Annotated[Literal["input-adapter"], LABEL] = Field(
         "input-adapter", description="See `component` of an engine."
     )
-    rows: Annotated[int, GAUGE] = Field(description="Rows published in this life.")
     line: Annotated[int, GAUGE] = Field(0, description="Lines of the file that are published.")
     offset: Annotated[int, GAUGE] = Field(0, description="Bytes of the file that are published.")
     generation: Annotated[int, GAUGE] = Field(
@@ -188,15 +224,11 @@ class InputProgress(Message):
     )
 
 
-class OutputProgress(Message):
+class OutputProgress(AdapterProgress):
     """How far an output adapter is."""
 
     component: Annotated[Literal["output-adapter"], LABEL] = Field(
         "output-adapter", description="See `component` of an engine."
-    )
-    rows: Annotated[int, GAUGE] = Field(description="Rows written in this life.")
-    rejected: Annotated[int, GAUGE] = Field(
-        0, description="Records set aside in this life, because the target cannot take them."
     )
     offset: Annotated[int, GAUGE] = Field(0, description="Topic's records written, as an offset.")
     length: Annotated[int, GAUGE] = Field(0, description="Bytes of the file that are certain.")
@@ -270,6 +302,12 @@ class ReplicaStatus(Message):
     reason: Annotated[EndReason | None, LABEL] = Field(
         None, description="Why the child has ended itself, by name, until it is in sync again."
     )
+    last_error: str = Field(
+        "", description="What was wrong the last time, in all lives; empty: nothing was."
+    )
+    last_error_at: Annotated[float | None, GAUGE] = Field(
+        None, description="Seconds since 1970 at which that was said first."
+    )
     restarts: Annotated[int, GAUGE] = Field(
         0, description="How often the supervisor has started the child again."
     )
@@ -337,6 +375,11 @@ class ReplicaStatus(Message):
     def engine(self) -> EngineProgress | None:
         """The progress of an engine; None for an adapter, and before the first word."""
         return self.progress if isinstance(self.progress, EngineProgress) else None
+
+    @property
+    def adapter(self) -> AdapterProgress | None:
+        """The progress of an adapter; None for an engine, and before the first word."""
+        return self.progress if isinstance(self.progress, AdapterProgress) else None
 
     @property
     def epoch(self) -> int:

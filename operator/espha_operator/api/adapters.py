@@ -221,6 +221,11 @@ class Adapter(AdapterConfig):
         return found
 
     @property
+    def by_role(self) -> bool:
+        """Whether those who send must reach the pod that is active, of several."""
+        return self.port is not None and self.elected and self.pods > 1
+
+    @property
     def label(self) -> str:
         """Its name among the objects of the deployment."""
         return f"{self.role}-{self.name}"

@@ -45,6 +45,37 @@ class UsedImages(Part):
     inputs: str = Field("", description="Fingerprint of what was asked for then.")
 
 
+class AdapterStatus(Part):
+    """How far an adapter is; what is counted was, as a rule, counted some seconds ago."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: str = Field(description="Adapter: input- or output-, and its name.")
+    active: str | None = Field(None, description="Pod that publishes or writes.")
+    standby: list[str] | None = Field(None, description="Pods that can take over.")
+    rows: int | None = Field(
+        None, description="Rows published or written since the active pod has become so."
+    )
+    rejected: int | None = Field(
+        None,
+        description="What was set aside since then: inputs that are no row, or records that "
+        "the target cannot take.",
+    )
+    position: str | None = Field(None, description="How far it is.")
+    lag: int | None = Field(
+        None,
+        description="What is there and not done: of an input behind the end of its source, of an "
+        "output behind the end of its topic. Absent where it is not known.",
+    )
+    lag_unit: str | None = Field(None, description="What lag counts: bytes or records.")
+    last_error: str | None = Field(None, description="What was wrong the last time.")
+    last_error_time: str | None = Field(
+        None,
+        description="When that was said first.",
+        json_schema_extra={"format": "date-time"},
+    )
+
+
 class Status(Part):
     """What the operator sees."""
 
@@ -72,6 +103,15 @@ class Status(Part):
     prefix: str | None = Field(None, description="First part of all topic names.")
     images: UsedImages | None = Field(
         None, description="What the pods are made of; another operator may offer other images."
+    )
+    adapters: list[AdapterStatus] | None = Field(
+        None,
+        description="How far the adapters are; written twice a minute at most, unless a pod "
+        "becomes active or an error comes.",
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+        },
     )
     conditions: list[Condition] = Field(
         default_factory=list,

@@ -26,6 +26,7 @@ ANSWER = 0.7
 LARGEST_STATUS, LARGEST_SRVR = 1 << 16, 1 << 12
 # Characters of a sentence that a pod says; it becomes part of the resource's status.
 SENTENCE = 500
+SENTENCES = ("message", "diverged", "held_topic", "last_error")
 # Why a container waits that will run soon.
 _STARTS = ("", "ContainerCreating", "PodInitializing")
 Found = TypeVar("Found")
@@ -112,7 +113,10 @@ def ask_engine(pod: Pod) -> ReplicaStatus | None:
         return None
     if status.name != pod.name:
         return None
-    short = {key: getattr(status, key)[:SENTENCE] for key in ("message", "diverged", "held_topic")}
+    short = {key: getattr(status, key)[:SENTENCE] for key in SENTENCES}
+    if status.adapter:
+        place = {"position": status.adapter.position[:SENTENCE]}
+        short["progress"] = status.adapter.model_copy(update=place)
     return status.model_copy(update=short)
 
 

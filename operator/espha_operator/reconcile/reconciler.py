@@ -20,6 +20,7 @@ from espha_operator.reconcile import (
     upgrades,
     versions,
 )
+from espha_operator.reconcile.adapter_view import AdapterView
 from espha_operator.reconcile.applier import REFUSED, Applier
 from espha_operator.reconcile.claims import Claims
 from espha_operator.reconcile.cluster import Cluster, reason
@@ -75,6 +76,7 @@ class Reconciler:
         self._disks = DiskKeeper(cluster, clock)
         self._keeper: tuple[str, TopicKeeper] | None = None
         self._topics = TopicView(clock)
+        self._adapters = AdapterView(clock)
         self._model: tuple[object, ModelFacts | Verdict] | None = None
         self._config_map: tuple[object, Object | None, float] | None = None
         self._last_good = LastGood(cluster)
@@ -203,7 +205,10 @@ class Reconciler:
             progressing=was is not None and was.status == "True",
             webhook=self._webhook(),
         )
-        facts = facts.replace(shared_claims=self._claims.shared(deployment))
+        facts = facts.replace(
+            shared_claims=self._claims.shared(deployment),
+            adapters=self._adapters.look(deployment, seen.pods),
+        )
         return self._with_topics(facts)
 
     def _planned_last(

@@ -10,8 +10,9 @@ from espha_operator.reconcile.recorder import Recorder
 from espha_operator.reconcile.store import version
 from espha_operator.resources.meta import Object
 
-# Writes a minute, at most: of what has changed, and of messages alone.
-CHANGES, MESSAGES = 20, 6
+# Writes a minute, at most: of what has changed, of messages alone, and of adapters' counts alone.
+CHANGES, MESSAGES, COUNTS = 20, 6, 2
+_COUNTED = ("rows", "rejected", "position", "lag", "lagUnit")
 _LOG = logging.getLogger(__name__)
 
 
@@ -24,6 +25,7 @@ class Reporter:
         """Nothing has been written."""
         self._cluster, self._namespace, self._name = cluster, namespace, name
         self._changes, self._messages = Pace(CHANGES, clock), Pace(MESSAGES, clock)
+        self._counts = Pace(COUNTS, clock, at_once=1)
         self.recorder = Recorder(cluster, clock)
         self._told: tuple[Status, int] | None = None
 
@@ -36,23 +38,33 @@ class Reporter:
     def report(self, resource: Object, before: Status, after: Status) -> None:
         """Write it if it differs, and tell in Events what is new.
 
-        What differs in words only waits for its turn.
+        What differs in words or in adapters' counts only waits for its turn.
         """
-        if after == before:
-            return
-        pace = self._messages if _wordless(after) == _wordless(before) else self._changes
-        if not pace.take():
+        if after == before or not self._pace(before, after).take():
             return
         _LOG.info("%s/%s: %s", self._namespace, self._name, _summary(after))
         made = self._cluster.apply_status(self._namespace, self._name, _dumped(after))
         self._told = after, version(made)
         self.recorder.status(resource, before, after)
 
+    def _pace(self, before: Status, after: Status) -> Pace:
+        if _countless(after) == _countless(before):
+            return self._counts
+        return self._messages if _wordless(after) == _wordless(before) else self._changes
+
 
 def _wordless(status: Status) -> Object:
-    plain = _dumped(status)
+    plain = _countless(status)
     for condition in plain.get("conditions", []):
         condition.pop("message")
+    return plain
+
+
+def _countless(status: Status) -> Object:
+    plain = _dumped(status)
+    for adapter in plain.get("adapters", []):
+        for name in _COUNTED:
+            adapter.pop(name, None)
     return plain
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from espha.protocol.states import EngineState
 from espha_operator.api.names import ROLE_LABEL
 from espha_operator.api.status import Condition, Phase, Status, UsedImages
+from espha_operator.status.adapters import adapters
 from espha_operator.status.checks import CHAIN, judge
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
@@ -32,6 +33,7 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         selector=selector(facts.deployment.name, "engine"),
         prefix=facts.planned.prefix if facts.planned else before.prefix,
         images=_images(facts, before),
+        adapters=adapters(facts, before.adapters),
         conditions=conditions(before.conditions, verdicts, generation, now),
     )
 

@@ -7,6 +7,7 @@ in `summary`: `Ready` is the first of them that does not hold.
 from collections.abc import Callable
 
 from espha.protocol.states import EngineState
+from espha_operator.status import adapters
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.model_change import model_rolled_out
 from espha_operator.status.reasons import Reason
@@ -199,9 +200,10 @@ def _rooms_of_engines(facts: Facts) -> list[Room]:
 
 
 def adapters_ready(facts: Facts) -> Verdict:
-    """Check that all pods of all adapters are ready."""
+    """Check that all pods of all adapters are ready; say what they wait for."""
     wanted = {one.label: one.pods for one in facts.deployment.spec.adapters.every}
-    also = "".join(f" {sentence}" for sentence in (facts.planned.not_run if facts.planned else ()))
+    said = (*adapters.trouble(facts), *(facts.planned.not_run if facts.planned else ()))
+    also = "".join(f" {sentence}" for sentence in said)
     if not wanted:
         return Verdict(Reason.NO_ADAPTERS, f"The deployment has no adapters.{also}")
     if not any(facts.exists(name) for name in wanted):

@@ -156,6 +156,8 @@ class Facts:
     progressing: bool = False
     upgrade: Upgrade | None = None
     webhook: str | None = None
+    adapters: tuple[ReplicaStatus, ...] | None = None
+    """What the pods of adapters have said last; None: nobody has asked them."""
 
     @property
     def planned(self) -> ModelFacts | None:

@@ -282,3 +282,19 @@ def test_no_kill_and_no_rotation_loses_doubles_or_tears_a_row(path: Path, seed: 
         topic.poll()
     assert len(topic.rows) == len(writer.rows)
     assert sorted(topic.rows, key=lambda row: int(row[0])) == writer.rows
+
+
+def test_what_waits_counts_each_file_behind_the_place(path: Path) -> None:
+    source = opened(path)
+    assert source.behind() is None
+    append(path, b"1,a\n2,b\n")
+    assert source.behind() == 8
+    polled(source)
+    assert source.behind() == 0
+    append(path, b"3,c\n")
+    path.rename(path.with_name("in.csv.2"))
+    append(path.with_name("in.csv.1"), b"4,dd\n")
+    append(path, b"5,eee\n")
+    assert source.behind() == 4 + 5 + 6
+    path.unlink()
+    assert source.behind() == 4 + 5

@@ -92,3 +92,14 @@ def test_a_file_that_comes_too_late_is_named(tmp_path: Path) -> None:
     with capture_logs() as logs:
         assert polled(source, clock) == []
     assert [log["files"] for log in logs] == [["a.csv"]]
+
+
+def test_what_waits_is_the_rest_of_the_file_and_those_behind_it(tmp_path: Path) -> None:
+    clock = Clock()
+    append(tmp_path / "a.csv", b"head\n1,x\n")
+    append(tmp_path / "b.csv", b"head\n2,x\n")
+    source = opened(tmp_path, clock)
+    assert source.behind() == 18
+    source.poll()
+    append(tmp_path / "a.csv", b"3,")
+    assert source.behind() == 2 + 9

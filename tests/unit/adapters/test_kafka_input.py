@@ -13,7 +13,8 @@ from espha.adapters.kafka_input import source
 from espha.adapters.kafka_input.position import Position
 from espha.adapters.kafka_input.source import KafkaSource
 from espha.adapters.kafka_input.spec import InputKafka
-from support.far_kafka import FarTopic
+from espha.protocol.status import Lag
+from support.far_kafka import FarMessage, FarTopic
 from support.outputs import outbound
 
 JOB = Job("feed", "", "x", outbound("id*:int64"), "x.I", "x.P", cast(Any, None))
@@ -182,3 +183,16 @@ def test_secrets_come_from_the_environment_and_are_named_when_they_lack() -> Non
     assert KafkaTopic.model_validate(KAFKA).client_settings(told) == {
         "security.protocol": "plaintext"
     }
+
+
+def test_messages_that_wait_are_counted_without_markers_at_the_end(far: FarTopic) -> None:
+    """The end of a partition that was reached lies behind the markers of transactions."""
+    made = opened()
+    assert made.behind() is None
+    far.values = [rows(1, 2), rows(3)]
+    made.poll()
+    far.values = [rows(1, 2, 4), rows(3, 5, 6)]
+    assert made.behind() == Lag(3, "records")
+    made._good(cast(Any, FarMessage(1, 3, None, KafkaError(KafkaError._PARTITION_EOF))))
+    assert made.behind() == Lag(1, "records")
+    assert made.position.progress(0).position == "far, next offsets 0: 2, 1: 1"

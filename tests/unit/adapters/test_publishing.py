@@ -9,11 +9,13 @@ import pytest
 from espha.adapters import publishing
 from espha.adapters.config import Held, Job
 from espha.adapters.file_input.position import Place, Position
+from espha.adapters.formats.refused import not_a_row
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.child_side import Control
 from espha.protocol.records import SOURCE_HEADER
 from espha.protocol.sizes import TRANSACTION_BYTES
 from espha.protocol.states import Role
+from espha.protocol.status import InputProgress, Lag
 
 Poll = Callable[[], Sequence[tuple[bytes, Position]]]
 
@@ -29,6 +31,8 @@ class _Fakes:
         self.said: list[str] = []
         self.closed = 0
         self.told: list[int] = []
+        self.progress: list[InputProgress] = []
+        self.waiting = 0
 
     @property
     def role(self) -> Role:
@@ -44,6 +48,9 @@ class _Fakes:
     def advance(self, position: Mapping[str, Any], /) -> None:
         raise AssertionError
 
+    def behind(self) -> Lag:
+        return Lag(self.waiting, "records")
+
     def committed(self) -> None:
         self.told.append(len(self.transactions))
 
@@ -53,8 +60,9 @@ class _Fakes:
     def commit(self, records: Sequence[Record]) -> None:
         self.transactions.append(list(records))
 
-    def report(self, *_: object, message: str = "") -> None:
+    def report(self, _: object, __: bool, progress: InputProgress, message: str = "") -> None:
         self.said.append(message)
+        self.progress.append(progress)
 
     def run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Publish until the source has nothing more to do."""
@@ -137,3 +145,28 @@ def test_rows_before_an_error_are_published_and_what_waits_is_said_until_it_is_o
     assert words[0].startswith("in.csv: ")
     assert fakes.said[-1] == ""
     assert fakes.closed == (0 if isinstance(between, Held) else 1)
+
+
+def test_the_status_counts_bad_rows_and_says_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Position("memory", "/data/in.csv", Place(line=3, offset=70))
+    values = [b"I,N,1", not_a_row("line 2", b"x"), not_a_row("line 3", b"x", "json")]
+    fakes = _Fakes(lambda: [(value, place) for value in values], list)
+    fakes.waiting = 5
+    fakes.run(monkeypatch)
+    told = fakes.progress[-1]
+    assert (told.rows, told.rejected, told.position) == (3, 2, "in.csv, line 3, byte 70")
+    assert (told.lag, told.lag_unit) == (5, "records")
+
+
+def test_what_waits_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes, now = _Fakes(), [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    lag = publishing._Lag(fakes)
+    for fakes.waiting, now[0], seen in ((1, 100.0, 1), (2, 100.5, 1), (3, 101.0, 3)):
+        assert lag.now() == Lag(seen, "records")
+
+
+def test_a_source_that_cannot_be_looked_at_has_no_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = _Fakes()
+    monkeypatch.setattr(fakes, "behind", refused(OSError(5, "no")))
+    assert publishing._Lag(fakes).now() is None

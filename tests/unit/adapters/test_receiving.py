@@ -386,3 +386,16 @@ def test_a_peer_that_is_faster_than_commits_has_to_wait() -> None:
     intake.release(1000)
     assert intake.reserve(100)
     assert not intake.reserve(1)
+
+
+def test_what_waits_is_what_is_not_committed(window: Window) -> None:
+    port = free_port()
+    with publishing(posts(window, port)) as publisher:
+        publisher.commits.clear()
+        poster = threading.Thread(target=lambda: Web(port).post(b"1,a\n"))
+        poster.start()
+        wait_until(lambda: publisher.source.position.rows == 1, 30, "the row is polled")
+        assert publisher.source.behind().amount > 0
+        publisher.commits.set()
+        poster.join(30)
+        wait_until(lambda: publisher.source.behind().amount == 0, 30, "nothing waits")

@@ -95,3 +95,14 @@ def test_with_a_base_ticks_are_whole_intervals_away_from_it() -> None:
 def test_an_interval_of_too_many_years_is_refused() -> None:
     with pytest.raises(ConfigError, match="from 1 to 1200"):
         Ticks(InputTimer(interval=5000, unit="year"), WINDOW, Position("t"))
+
+
+def test_what_waits_are_ticks_that_have_passed() -> None:
+    clock = Clock()
+    ticks = Ticks(EACH_SECOND, WINDOW, Position("t"), clock)
+    assert ticks.behind().amount == 0
+    texts(ticks)
+    clock.now = 13_500
+    assert ticks.behind().amount == 3
+    few = Ticks(EACH_SECOND.model_copy(update={"max_events": 2}), WINDOW, ticks.position, clock)
+    assert few.behind().amount == 1

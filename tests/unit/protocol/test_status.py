@@ -11,6 +11,7 @@ from espha.protocol.status import (
     Counts,
     EngineProgress,
     InputProgress,
+    Lag,
     OutputProgress,
     Progress,
     ReplicaStatus,
@@ -41,6 +42,14 @@ def test_a_status_is_read_as_it_was_written(progress: Progress | None) -> None:
         name="a", role=Role.ACTIVE, kills={KillReason.SILENT: 2}, progress=progress
     )
     assert ReplicaStatus.model_validate_json(replica.model_dump_json()) == replica
+
+
+def test_an_adapter_without_a_known_lag_shows_none() -> None:
+    told = InputProgress(rows=3).behind(Lag(5, "bytes"))
+    assert (told.lag, told.lag_unit) == (5, "bytes")
+    assert told.behind(None) == InputProgress(rows=3)
+    assert ReplicaStatus(name="a", progress=told).adapter == told
+    assert ReplicaStatus(name="a", progress=ENGINE).adapter is None
 
 
 def test_the_shown_status_is_flat() -> None:

@@ -84,6 +84,18 @@ class SourceFolder:
             self._finish(now)
         return self._rows(found)
 
+    def behind(self) -> int:
+        """Return how many bytes on the disk were not read, of the files that are known.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        later = 0
+        for name in self._above():
+            with contextlib.suppress(FileNotFoundError):
+                later += (self._folder / name).stat().st_size
+        return later + (self._now.behind() if self._now else 0)
+
     def close(self) -> None:
         """Let go of the file; the next poll opens it again."""
         if self._now:

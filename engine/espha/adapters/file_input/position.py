@@ -100,7 +100,11 @@ class Position:
         """Return what the status shows of it; `rows`: published in this life."""
         place = self.place
         return InputProgress(
-            rows=rows, line=place.line, offset=place.offset, generation=place.generation
+            rows=rows,
+            position=f"{Path(self.file).name}, line {place.line}, byte {place.offset}",
+            line=place.line,
+            offset=place.offset,
+            generation=place.generation,
         )
 
 

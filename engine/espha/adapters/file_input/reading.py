@@ -111,6 +111,10 @@ class Reading:
         stat = self.content.stat()
         return self._still.look((stat.st_size, stat.st_mtime_ns))
 
+    def behind(self) -> int:
+        """Return how many bytes on the disk stand behind the place."""
+        return max(0, self.content.stat().st_size - self.content.needs(self.offset))
+
     def rest(self) -> int:
         """Return how many bytes stand behind the place, at most those of a long row."""
         return len(self.content.at(self.offset, MAX_RECORD))

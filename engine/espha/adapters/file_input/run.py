@@ -13,6 +13,7 @@ from espha.adapters.formats.incoming import incoming, topic_form
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.formats.spec import InputFormat
 from espha.adapters.publishing import publish
+from espha.protocol.status import Lag
 from espha.records.rows import encode
 from espha.records.text import canonical_writer
 
@@ -28,6 +29,8 @@ class _Files(Protocol):
     def advance(self, position: Position) -> None: ...
 
     def look(self) -> None: ...
+
+    def behind(self) -> int | None: ...
 
     def close(self) -> None: ...
 
@@ -64,6 +67,10 @@ class _Rows:
 
     def advance(self, position: Mapping[str, Any]) -> None:
         self._source.advance(Position.from_object(position))
+
+    def behind(self) -> Lag | None:
+        count = self._source.behind()
+        return None if count is None else Lag(count, "bytes")
 
     def committed(self) -> None:
         """Nobody waits for it."""

@@ -120,6 +120,30 @@ class SourceFile:
                 raise
             return []
 
+    def behind(self) -> int | None:
+        """Return how many bytes on the disk were not read; None: nobody knows.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        now = self._now
+        if now is None:
+            there = 0 if self._place.offset else _size(self._path)
+            return there if self._missing or there else None
+        kin = rotated(self._path)
+        names = [one.inode for one in kin]
+        if now.inode in names:
+            later = [one.path for one in kin[names.index(now.inode) + 1 :]] + [self._path]
+        else:
+            later = [] if self._is_at_its_path(now) else [self._path]
+        return now.behind() + sum(map(_size, later))
+
+    def _is_at_its_path(self, now: Reading) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), now.content.stat())
+        except FileNotFoundError:
+            return True
+
     def close(self) -> None:
         """Let go of the file; the next poll opens it again."""
         if self._goal:
@@ -341,3 +365,10 @@ class SourceFile:
     def _light(self) -> Place:
         place = self.position.place
         return Place(place.generation, place.line, place.offset)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -70,7 +70,11 @@ class Output:
         """Return what the status shows; see `espha.adapters.copying.Target`."""
         position = self._target.position
         return OutputProgress(
-            rows=rows, rejected=self._rejected, offset=position.offset, length=position.length
+            rows=rows,
+            rejected=self._rejected,
+            position=f"{self._file.path.name}, byte {position.length}; offset {position.offset}",
+            offset=position.offset,
+            length=position.length,
         )
 
 

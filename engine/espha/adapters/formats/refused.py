@@ -11,6 +11,7 @@ from espha.records.text import quoted
 
 NOT_A_ROW: Final = "not a row"
 """In place of the opcode: no engine takes such a record, and its dead letter says why."""
+_BEGINNINGS: Final = (f"{NOT_A_ROW},".encode(), f'{{"opcode": "{NOT_A_ROW}"'.encode())
 _REASON: Final = 4_000
 
 
@@ -41,6 +42,11 @@ def not_a_row(reason: str, payload: bytes, form: str = "csv") -> bytes:
     else:
         line = ",".join((NOT_A_ROW, quoted(reason), quoted(text)))
     return encode(line)
+
+
+def is_not_a_row(value: bytes) -> bool:
+    """Tell whether a record is one that `not_a_row` has made."""
+    return value.startswith(_BEGINNINGS)
 
 
 def read_not_a_row(value: bytes) -> Unread | None:

@@ -57,7 +57,8 @@ class Position:
 
     def progress(self, rows: int) -> InputProgress:
         """Return what the status shows of it; `rows`: published in this life."""
-        return InputProgress(rows=rows, line=self.rows)
+        text = f"{self.requests} requests, {self.rows} rows"
+        return InputProgress(rows=rows, position=text, line=self.rows)
 
 
 def position_of(adapter: str, found: Mapping[str, Any] | None) -> Position:

@@ -3,9 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from espha.protocol.status import InputProgress
+
+_SHOWN: Final = 8
+"""So many partitions the status has, of a topic with more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +60,12 @@ class Position:
 
     def progress(self, rows: int) -> InputProgress:
         """Return what the status shows of it; `rows`: published in this life."""
-        known = sum((self.offsets or {}).values())
-        return InputProgress(rows=rows, offset=known, generation=self.generation)
+        offsets = self.offsets or {}
+        places = ", ".join(f"{one}: {offsets[one]}" for one in sorted(offsets)[:_SHOWN])
+        more = ", …" if len(offsets) > _SHOWN else ""
+        return InputProgress(
+            rows=rows,
+            position=f"{self.topic}, next offsets {places or 'none'}{more}",
+            offset=sum(offsets.values()),
+            generation=self.generation,
+        )

@@ -24,6 +24,7 @@ from espha.adapters.formats.refused import not_a_row
 from espha.adapters.kafka_input.position import Position
 from espha.adapters.kafka_input.spec import InputKafka
 from espha.kafka.reader import CLIENT_TUNING, LogError, committed_reader
+from espha.protocol.status import Lag
 
 _AT_ONCE = 100
 _POLL_BYTES = 256 << 10
@@ -69,6 +70,7 @@ class KafkaSource:
         self._looked = 0.0
         self._trouble: KafkaError | None = None
         self._offsets: dict[int, int] = {}
+        self._ends_seen: dict[int, int] = {}
         self._start = Position(job.name, kafka.topic)
         if found is not None:
             self.advance(found)
@@ -98,6 +100,18 @@ class KafkaSource:
         self.close()
         self._start = Position.from_object(position)
         self._offsets = dict(self._start.offsets or {})
+
+    def behind(self) -> Lag | None:
+        """Return how many messages wait, as far as the last answer of each broker tells."""
+        if self._consumer is None:
+            return None
+        count = 0
+        for partition in self._partitions:
+            place = TopicPartition(self._kafka.topic, partition)
+            _, end = self._consumer.get_watermark_offsets(place, cached=True)
+            reached = max(self._offsets.get(partition, 0), self._ends_seen.get(partition, 0))
+            count += max(0, end - reached)
+        return Lag(count, "records")
 
     def committed(self) -> None:
         """Nobody waits for it: the position is ours."""
@@ -164,6 +178,8 @@ class KafkaSource:
         error = message.error()
         if error is None:
             return True
+        if error.code() == KafkaError._PARTITION_EOF:
+            self._ends_seen[message.partition()] = message.offset()
         if error.code() in _PASSING and not error.fatal():
             return False
         # What came before it is good: it is said when that is published.
@@ -172,7 +188,7 @@ class KafkaSource:
 
     def _connect(self, *, at_end: bool = False) -> Consumer:
         """Connect, and assign all partitions at the position."""
-        self._trouble = None
+        self._trouble, self._ends_seen = None, {}
         consumer = committed_reader(
             {
                 **self._settings,

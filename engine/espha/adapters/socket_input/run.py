@@ -64,7 +64,8 @@ class Position:
 
     def progress(self, rows: int) -> InputProgress:
         """Return what the status shows of it; `rows`: published in this life."""
-        return InputProgress(rows=rows, line=self.lines)
+        text = f"{self.lines} lines" + (f", {len(self.streams)} streams" if self.streams else "")
+        return InputProgress(rows=rows, position=text, line=self.lines)
 
 
 def position_of(adapter: str, found: Mapping[str, Any] | None) -> Position:

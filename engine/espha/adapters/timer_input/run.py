@@ -12,7 +12,7 @@ from espha.adapters.publishing import publish
 from espha.adapters.timer_input.spec import InputTimer
 from espha.connectors.timers import tick_event, timer
 from espha.model import Window
-from espha.protocol.status import InputProgress
+from espha.protocol.status import InputProgress, Lag
 
 _AT_ONCE: Final = 1000
 
@@ -45,7 +45,8 @@ class Position:
 
     def progress(self, rows: int) -> InputProgress:
         """Return what the status shows of it; `rows`: published in this life."""
-        return InputProgress(rows=rows, line=self.events)
+        text = f"tick {self.tick}, {self.events} events"
+        return InputProgress(rows=rows, position=text, line=self.events)
 
 
 def position_of(adapter: str, found: Mapping[str, Any] | None) -> Position:
@@ -118,6 +119,16 @@ class Ticks:
     def advance(self, position: Mapping[str, Any]) -> None:
         """Go to a position; see `espha.adapters.publishing.Source`."""
         self._position = position_of(self._position.adapter, position)
+
+    def behind(self) -> Lag:
+        """Return how many ticks have passed without their events, of the next thousand."""
+        at, now, count = self._position, self._now(), 0
+        left = _AT_ONCE if self._most is None else min(_AT_ONCE, self._most - at.events)
+        while at.started and count < left:
+            if self._timer.tick(at.tick + count, at.started) > now:
+                break
+            count += 1
+        return Lag(count, "records")
 
     def committed(self) -> None:
         """Nobody waits for it."""

@@ -1,0 +1,130 @@
+"""What an output adapter says of how far it is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import KafkaError
+
+from espha.adapters import copying
+from espha.adapters.config import Job
+from espha.adapters.copying import Taken
+from espha.protocol.states import EngineState
+from espha.protocol.status import OutputProgress
+from support.far_kafka import FarMessage
+
+
+class Ended(Exception):  # noqa: N818 - it ends the test
+    """There are no more records."""
+
+
+class Topic:
+    """A topic, and a consumer of it that is handed what comes, and `None` for a second without."""
+
+    def __init__(self, end: int, *messages: FarMessage | None) -> None:
+        self.end = end
+        self._messages = list(messages)
+
+    def poll(self, _: float) -> FarMessage | None:
+        """Return the next one."""
+        if not self._messages:
+            raise Ended
+        return self._messages.pop(0)
+
+    def consume(self, _: int, __: float) -> list[FarMessage]:
+        """Return nothing more."""
+        return []
+
+    def get_watermark_offsets(self, *_: object, **__: object) -> tuple[int, int]:
+        """Return where the topic ends."""
+        return 0, self.end
+
+
+class Slow:
+    """A target that gathers records: it has those below `sure`."""
+
+    def __init__(self, *failures: OSError) -> None:
+        self.offset, self.sure = 0, 100
+        self._failures = list(failures)
+
+    def append(self, records: Sequence[Taken], offset: int) -> None:
+        """Take them, or fail."""
+        if records and self._failures:
+            raise self._failures.pop(0)
+        self.offset = min(offset, self.sure)
+
+    def settle(self) -> None:
+        """There is nothing to do."""
+
+    def progress(self, rows: int) -> OutputProgress:
+        """Return what is known."""
+        return OutputProgress(rows=rows, offset=self.offset)
+
+
+def said(
+    monkeypatch: pytest.MonkeyPatch, topic: Topic, target: Slow
+) -> list[tuple[str, OutputProgress]]:
+    """Copy what there is; return what was reported."""
+    reports: list[tuple[str, OutputProgress]] = []
+
+    def report(_: EngineState, __: bool, progress: OutputProgress, *, message: str = "") -> None:
+        reports.append((message, progress))
+
+    @contextmanager
+    def reader(*_: object) -> Iterator[Topic]:
+        yield topic
+
+    offsets = SimpleNamespace(topic_id=lambda _: "id", first=lambda _: 0)
+    monkeypatch.setattr(copying, "Offsets", lambda _: offsets)
+    monkeypatch.setattr(copying, "open_reader", reader)
+    control = cast(Any, SimpleNamespace(report=report))
+    job = Job("result", "", "x", cast(Any, None), "x.O", "x.P", control)
+    with pytest.raises(Ended):
+        copying.copy(job, "out.csv", lambda _: target)
+    return reports
+
+
+def record(offset: int) -> FarMessage:
+    made = FarMessage(0, offset, b"I,N,1")
+    made.headers = lambda: None  # type: ignore[attr-defined]
+    return made
+
+
+def end(offset: int) -> FarMessage:
+    return FarMessage(0, offset, None, KafkaError(KafkaError._PARTITION_EOF))
+
+
+def test_the_lag_is_what_the_target_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marker of the last transaction is no record that anybody waits for."""
+    reports = said(monkeypatch, Topic(4, record(0), record(1), record(2), end(4)), Slow())
+    assert [progress.lag for _, progress in reports] == [None, 3, 2, 1, 0]
+    assert reports[-1][1].position == "offset 3"
+    assert reports[-1][1].lag_unit == "records"
+
+
+def test_what_a_target_only_gathers_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Slow()
+    target.sure = 1
+    reports = said(monkeypatch, Topic(4, record(0), record(1), record(2), end(4)), target)
+    assert reports[-1][1].lag == 3
+
+
+def test_what_fails_is_said_with_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "Backoff", _NoPause)
+    reports = said(monkeypatch, Topic(9, record(7)), Slow(OSError(28, "No space left on device")))
+    assert [message for message, _ in reports] == [
+        "",
+        "out.csv: No space left on device; trying again, nothing is lost",
+        "",
+    ]
+    assert [progress.lag for _, progress in reports] == [None, 9, 1]
+
+
+class _NoPause:
+    def next(self) -> float:
+        return 0.0
+
+    def reset(self) -> None:
+        pass
