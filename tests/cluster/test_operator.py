@@ -121,6 +121,31 @@ def test_a_model_that_comes_later_starts_the_deployment(other_namespace: str) ->
     until(lambda: objects(other_namespace) == [], "everything has gone")
 
 
+def test_the_service_of_a_pair_leads_to_the_active_adapter(other_namespace: str) -> None:
+    where = ("-n", other_namespace)
+    posts = {"name": "posts", "window": "cq/in", "http": {"port": 8090}}
+    spec = {**SMALL, "adapters": {"inputs": [posts]}}
+    clients.kubectl(*where, "apply", "-f", "-", stdin=resource(**spec))
+    wait_for(other_namespace, "AdaptersReady", "small")
+
+    def active() -> str:
+        name = "{.status.adapters[0].active}"
+        return clients.kubectl(*where, "get", "espha/small", "-o", f"jsonpath={name}")
+
+    def led_to() -> list[str]:
+        label, names = "kubernetes.io/service-name=small-input-posts", "{..targetRef.name}"
+        asked = ("get", "endpointslices", "-l", label, "-o", f"jsonpath={names}")
+        return clients.kubectl(*where, *asked).split()
+
+    until(lambda: active() != "" and led_to() == [active()], "it leads to the active pod")
+    first = active()
+    clients.kubectl(*where, "delete", "pod", first, "--grace-period=0", "--force")
+    until(lambda: active() not in ("", first), "the other one is active")
+    until(lambda: led_to() == [active()], "it leads to the other pod")
+    clients.kubectl(*where, "delete", "espha", "small", "--timeout=60s")
+    until(lambda: objects(other_namespace) == [], "everything has gone")
+
+
 def claimed(namespace: str, volumes: list[str], policy: str) -> bool:
     """Say whether these volumes are there, and under the policy: with an owner, or without."""
     if not set(volumes) <= set(objects(namespace)):

@@ -36,7 +36,7 @@ from espha_operator.reconcile.topic_view import TopicView
 from espha_operator.reconcile.topics import TopicKeeper
 from espha_operator.reconcile.upgrades import Upgrader
 from espha_operator.resources.meta import Object, token_name
-from espha_operator.status import build, checks
+from espha_operator.status import adapters, build, checks
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
 
@@ -267,8 +267,10 @@ class Reconciler:
         return self._keeper[1]
 
     def _label(self, facts: Facts, seen: Observed) -> None:
-        labelled = {pod.name: pod.role for pod in seen.pods if pod.component == "engine"}
-        for pod, role in build.roles(facts, labelled).items():
+        engines = {pod.name: pod.role for pod in seen.pods if pod.component == "engine"}
+        others = {pod.name: pod.role for pod in seen.pods if pod.component == "adapter"}
+        changed = {**build.roles(facts, engines), **adapters.roles(facts, others)}
+        for pod, role in changed.items():
             if self._labels.take():
                 self._cluster.patch("Pod", self._namespace, pod, build.role_patch(role))
 

@@ -5,7 +5,7 @@ from collections.abc import Container
 from espha.protocol.settings import Settings
 from espha_operator.api.adapters import USUAL_ADAPTER, Adapter
 from espha_operator.api.deployment import Deployment
-from espha_operator.api.names import HTTP_PORT
+from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
 from espha_operator.resources import common, supervised, versions
 from espha_operator.resources.meta import Object, checksum
 
@@ -73,7 +73,9 @@ def _service(
     """Return the Service for those who send to it; a standby refuses connections."""
     if adapter.port is None:
         return []
-    return [common.service(deployment, name, ADAPTER, {"data": adapter.port}, extra_selector=own)]
+    role = {ROLE_LABEL: "active"} if adapter.by_role else {}
+    ports = {"data": adapter.port}
+    return [common.service(deployment, name, ADAPTER, ports, extra_selector={**own, **role})]
 
 
 def _data(adapter: Adapter) -> list[Object]:

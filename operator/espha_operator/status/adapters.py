@@ -1,6 +1,6 @@
-"""What the status says of each adapter."""
+"""What the status says of each adapter, and which of its pods leads."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from espha.protocol.states import EngineState
@@ -50,6 +50,27 @@ def leading(told: Iterable[ReplicaStatus]) -> ReplicaStatus | None:
 def trouble(facts: Facts) -> list[str]:
     """Return a sentence for each adapter's pod that says what is wrong now."""
     return [f"{one.name}: {one.message}" for one in facts.adapters or () if one.message]
+
+
+def roles(facts: Facts, labelled: Mapping[str, str | None]) -> dict[str, str]:
+    """Pods of adapters whose role label must change, with the new value.
+
+    The Service of adapters that listen leads to the pod that is active by this label. Where nobody
+    says to be active, the label stays where it is, as with engines.
+
+    Args:
+        facts: what the adapters say.
+        labelled: their pods with the value of the label `espha.dev/role`.
+    """
+    changed: dict[str, str] = {}
+    for one in filter(lambda one: one.by_role, facts.deployment.spec.adapters.every):
+        pods = _pods(facts, one.label, labelled)
+        active = leading(_told(facts, one.label))
+        for pod in pods:
+            role = "active" if active and pod == active.name else "standby"
+            if labelled[pod] is None or (active and labelled[pod] != role):
+                changed[pod] = role
+    return changed
 
 
 def _told(facts: Facts, label: str) -> list[ReplicaStatus]:

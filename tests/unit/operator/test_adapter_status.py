@@ -1,4 +1,4 @@
-"""What the status says of adapters."""
+"""What the status says of adapters, and to which pod a Service leads."""
 
 from datetime import UTC, datetime
 
@@ -11,7 +11,7 @@ from espha_operator.api.status import AdapterStatus
 from espha_operator.reconcile import observe
 from espha_operator.reconcile.adapter_view import AGAIN, AdapterView
 from espha_operator.reconcile.observe import Pod
-from espha_operator.status.adapters import adapters
+from espha_operator.status.adapters import adapters, roles
 from espha_operator.status.build import build
 from espha_operator.status.checks import adapters_ready
 from support.status import adapter_status
@@ -88,6 +88,66 @@ def test_a_status_of_an_older_operator_has_no_adapters() -> None:
     written = build(healthy(adapters=WELL), Status(), datetime.now(UTC))
     read = Status.read(written.model_dump(by_alias=True, exclude_none=True))
     assert read.adapters == written.adapters
+
+
+LISTENING = [{"name": "memory", "window": "cq/memory", "http": {"port": 8090}}]
+LABELLED: dict[str, str | None] = {"demo-input-memory-0": "active", "demo-input-memory-1": None}
+
+
+@pytest.mark.parametrize(
+    ("told", "changed"),
+    [
+        (WELL, {"demo-input-memory-0": "standby", "demo-input-memory-1": "active"}),
+        (WELL[:1], {"demo-input-memory-1": "standby"}),
+        ((), {"demo-input-memory-1": "standby"}),
+        (
+            (
+                adapter_status("demo-input-memory-0", znode="/b/s-b-0000000002"),
+                adapter_status("demo-input-memory-1", znode="/b/s-a-0000000003"),
+            ),
+            {"demo-input-memory-0": "standby", "demo-input-memory-1": "active"},
+        ),
+    ],
+    ids=["another is active", "none is active", "none answers", "two say so"],
+)
+def test_the_label_follows_the_active_pod_and_else_stays(
+    told: tuple[ReplicaStatus, ...], changed: dict[str, str]
+) -> None:
+    facts = healthy(adapters=told, deployment=deployment(adapters={"inputs": LISTENING}))
+    assert roles(facts, LABELLED) == changed
+
+
+def test_pods_to_which_no_service_leads_have_no_label() -> None:
+    assert roles(healthy(adapters=WELL), LABELLED) == {}
+
+
+def test_the_label_is_there_before_the_service_and_moves_with_the_active_pod(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Service that asks for a label that no pod has would lead nowhere."""
+    cluster.objects["EspHaDeployment", "demo"]["spec"]["adapters"] = {"inputs": LISTENING}
+    steps.until_quiet()
+    pods = [f"demo-input-memory-{number}" for number in range(2)]
+    labels = [cluster.objects["Pod", pod]["metadata"]["labels"] for pod in pods]
+    for one in labels:
+        del one["espha.dev/role"]
+    del cluster.objects["Service", "demo-input-memory"]
+    cluster.writes.clear()
+    steps.clock.now += 60
+    steps.step()
+    made = cluster.writes.index("Service demo-input-memory")
+    assert all(cluster.writes.index(f"patch Pod {pod}") < made for pod in pods)
+    assert [one["espha.dev/role"] for one in labels] == ["active", "standby"]
+    monkeypatch.setattr(
+        observe,
+        "ask_engine",
+        lambda pod: adapter_status(
+            pod.name, EngineState.ACTIVE if pod.name.endswith("-1") else STANDBY
+        ),
+    )
+    steps.clock.now += 1
+    steps.step()
+    assert [one["espha.dev/role"] for one in labels] == ["standby", "active"]
 
 
 def test_counts_alone_are_written_twice_a_minute(

@@ -71,9 +71,21 @@ def test_who_sends_to_an_adapter_finds_it_by_a_service() -> None:
         {"name": "data", "port": 8090, "targetPort": 8090, "protocol": "TCP"}
     ]
     pods = named(made, "StatefulSet", "demo-input-posts")["spec"]["template"]
-    assert service["selector"].items() <= pods["metadata"]["labels"].items()
+    labels = {**pods["metadata"]["labels"], "espha.dev/role": "active"}
+    assert service["selector"].items() <= labels.items()
     (container,) = pods["spec"]["containers"]
     assert {"name": "data", "containerPort": 8090} in container["ports"]
+
+
+@pytest.mark.parametrize(("replicas", "by_role"), [(1, False), (2, True)])
+def test_of_several_adapters_that_listen_the_service_leads_to_the_active_one(
+    replicas: int, by_role: bool
+) -> None:
+    """A standby refuses connections; who is alone waits for nobody to give it a label."""
+    inputs = [{"name": "s", "window": "cq/memory", "socket": {"port": 8090}, "replicas": replicas}]
+    made = adapters.adapters(deployment(adapters={"inputs": inputs}), MODEL.digest)
+    selector = named(made, "Service", "demo-input-s")["spec"]["selector"]
+    assert (selector.get("espha.dev/role") == "active") is by_role
 
 
 def test_an_adapter_does_not_listen_where_its_pod_does() -> None:
