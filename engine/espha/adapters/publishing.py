@@ -165,16 +165,26 @@ class Positions:
 
     def follow(self, wait_s: float = 0.0) -> bool:
         """Take what has come, waiting for it as long as said; tell whether the position moved."""
-        moved = False
-        for message in self._consumer.consume(_AT_ONCE, wait_s):
-            if check(message):
-                self._reached = message.offset() + 1
-                if message.key() == self._key and message.value():
-                    self.last = json.loads(message.value())
-                    self.kept = moved = True
-            elif message.error().code() == KafkaError._PARTITION_EOF:
+        # `consume` would wait until so many have come.
+        first = self._consumer.poll(wait_s)
+        if first is None:
+            return False
+        moved = [self._take(one) for one in (first, *self._consumer.consume(_AT_ONCE, 0))]
+        return any(moved)
+
+    def _take(self, message: Message) -> bool:
+        if not check(message):
+            if message.error().code() == KafkaError._PARTITION_EOF:
                 self._reached = max(self._reached, message.offset())
-        return moved
+            return False
+        self._reached = message.offset() + 1
+        if message.key() != self._key or not message.value():
+            return False
+        self.last = json.loads(message.value())
+        self.kept = True
+        # It is of the transaction that was open then, or of a later one.
+        self._hidden = False
+        return True
 
     def read_to_end(self) -> bool:
         """Take all that is committed; tell whether the position moved.

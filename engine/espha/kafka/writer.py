@@ -1,6 +1,7 @@
 """The fenced writer: a transactional producer of which only the newest can commit."""
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ _Delivered = Callable[[KafkaError | None, Message], None]
 _COMMIT_TIMEOUT_S = 30.0
 _FENCE_TIMEOUT_S = 30.0
 _LEADERS_S = 1.0
+_URGE_S = 0.01
 # How long a commit may take while brokers are away. A successor does not wait for it: it fences.
 _TRANSACTION_TIMEOUT_MS = 60_000
 
@@ -72,6 +74,7 @@ class FencedWriter:
         """Connect to these servers; `settings` are further ones of the client."""
         self.transactional_id = transactional_id
         self._last = -1
+        self._topics: tuple[str, ...] = ()
         self._producer = Producer(
             {
                 **CLIENT_TUNING,
@@ -98,13 +101,29 @@ class FencedWriter:
             WriterFailed: the brokers did not answer in 30 s.
             Fenced: a still newer holder was faster.
         """
+        fenced = threading.Event()
+        threading.Thread(target=self._urge, args=(fenced,), name="urge", daemon=True).start()
         try:
             self._producer.init_transactions(_FENCE_TIMEOUT_S)
         except KafkaException as error:
             raise self._failure(error, "fencing") from None
+        finally:
+            fenced.set()
+
+    def _urge(self, fenced: threading.Event) -> None:
+        """Have the client ask again soon while it becomes the holder.
+
+        A broker that still aborts what the older holder has left open answers that somebody is at
+        work there. The client would ask again after half a second, but does at each answer to a
+        question about topics.
+        """
+        while self._topics and not fenced.wait(_URGE_S):
+            with contextlib.suppress(KafkaException):
+                self._producer.list_topics(self._topics[0], _LEADERS_S)
 
     def learn_leaders(self, *topics: str) -> None:
         """Ask who leads these topics, so that the first commit need not; no answer is no error."""
+        self._topics = topics
         for topic in topics:
             with contextlib.suppress(KafkaException):
                 self._producer.list_topics(topic, _LEADERS_S)
