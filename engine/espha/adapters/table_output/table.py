@@ -18,8 +18,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    bindparam,
-    delete,
     insert,
     inspect,
     select,
@@ -34,6 +32,7 @@ from espha.adapters.output_records import Rejected, output_reader, rejected
 from espha.adapters.table_output.columns import FLAGS, OFFSET, OPCODE, Row, columns, row_writer
 from espha.adapters.table_output.databases import is_of_a_row, name_of, shortly, transaction
 from espha.adapters.table_output.spec import OutputTable
+from espha.adapters.table_output.statements import statements
 from espha.model import Window
 from espha.model.events import BadRecord, Event
 from espha.model.updates import UpdateBlocks
@@ -72,11 +71,10 @@ class TableTarget:
         self._table = Table(name, meta, *columns(window, place.mode, zones=zones))
         self._positions = _positions(meta)
         self._rejects = _rejects(meta)
-        self._insert = self._insertion()
-        self._put_aside = self._upsertion(self._rejects).on_conflict_do_nothing()
-        self._delete = delete(self._table).where(
-            *[self._table.c[key] == bindparam(f"is_{key}") for key in self._keys]
-        )
+        keys = self._keys if place.mode == "upsert" else []
+        self._statements = statements(engine.dialect, self._table, keys)
+        aside = (postgresql if zones else sqlite).insert(self._rejects)
+        self._put_aside = aside.on_conflict_do_nothing()
         self._rejected = 0
         self.offset, self._open_update = self._start()
 
@@ -246,33 +244,12 @@ class TableTarget:
                 bad.append(rejected(change.record, shortly(error)))
 
     def _apply(self, connection: Connection, changes: list[Change]) -> None:
-        deletes = [
-            {f"is_{key}": change.row[key] for key in self._keys}
-            for change in changes
-            if change.deletes
-        ]
+        deletes = [change.row for change in changes if change.deletes]
         rows = [change.row for change in changes if not change.deletes]
         if deletes:
-            connection.execute(self._delete, deletes)
+            self._statements.delete(connection, deletes)
         if rows:
-            connection.execute(self._insert, rows)
-
-    def _insertion(self) -> Any:
-        if self._place.mode == "append":
-            return insert(self._table)
-        statement = self._upsertion(self._table)
-        others = {
-            column.name: statement.excluded[column.name]
-            for column in self._table.columns
-            if column.name not in self._keys
-        }
-        if not others:
-            return statement.on_conflict_do_nothing(index_elements=self._keys)
-        return statement.on_conflict_do_update(index_elements=self._keys, set_=others)
-
-    def _upsertion(self, table: Table) -> Any:
-        of_postgresql = self._engine.dialect.name == "postgresql"
-        return postgresql.insert(table) if of_postgresql else sqlite.insert(table)
+            self._statements.write(connection, rows)
 
     def _set_aside(self, found: Rejected) -> Row:
         return {
