@@ -42,7 +42,7 @@ class Adapters:
         self.plan: TopicPlan = topic_plan(read_project(MODEL.read_bytes()), self.prefix)
         kafka.make_topics(*self.plan.all())
         self.input_topic, self.output_topic = self.plan.inputs[MEMORY], self.plan.outputs[OUTBOUND]
-        self._environment = {
+        self.environment = {
             "ESPHA_BOOTSTRAP": kafka.bootstrap,
             "ESPHA_ZOOKEEPER": zookeeper.connect,
             "ESPHA_MODEL": str(MODEL),
@@ -67,7 +67,7 @@ class Adapters:
         election = [] if direction == "input" else ["--no-election"]
         arguments = [*election, "--", "adapter", direction, "--config", str(path)]
         root = f"/ESP/test/{self.prefix}/adapters/{adapter}"
-        made = Replica(replica, self.folder, arguments, {**self._environment, "ESPHA_ROOT": root})
+        made = Replica(replica, self.folder, arguments, {**self.environment, "ESPHA_ROOT": root})
         self.replicas.append(made)
         made.start()
         return made

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from espha.backoff import Backoff
 from espha.kafka.reader import CLIENT_TUNING, NO_SETTINGS, PARTITION, ClientSettings
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EndReason
@@ -23,7 +24,7 @@ _Delivered = Callable[[KafkaError | None, Message], None]
 _COMMIT_TIMEOUT_S = 30.0
 _FENCE_TIMEOUT_S = 30.0
 _LEADERS_S = 1.0
-_URGE_S = 0.01
+_URGE_S, _URGE_AT_MOST_S = 0.01, 0.2
 # How long a commit may take while brokers are away. A successor does not wait for it: it fences.
 _TRANSACTION_TIMEOUT_MS = 60_000
 
@@ -117,7 +118,8 @@ class FencedWriter:
         work there. The client would ask again after half a second, but does at each answer to a
         question about topics.
         """
-        while self._topics and not fenced.wait(_URGE_S):
+        pause = Backoff(_URGE_S, _URGE_AT_MOST_S)
+        while self._topics and not fenced.wait(pause.next()):
             with contextlib.suppress(KafkaException):
                 self._producer.list_topics(self._topics[0], _LEADERS_S)
 
