@@ -156,8 +156,8 @@ class Running:
     def __exit__(self, *_: object) -> None:
         """End it, and note its processor time."""
         self._process.send_signal(signal.SIGKILL)
-        _, _, usage = os.wait4(self._process.pid, 0)
-        self._process.returncode = -signal.SIGKILL
+        usage = os.wait4(self._process.pid, 0)[2]
+        self._process.returncode = -int(signal.SIGKILL)
         self.used_s = usage.ru_utime + usage.ru_stime
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from component.conftest import kafka, zookeeper
 from espha.kafka.reader import check, reader
-from support.adapters import Adapters, file_input, numbers, stopped_at_the_end
+from support.adapters import Adapters, counters, file_input, stopped_at_the_end
 from support.replicas import active_of
 from support.servers import Kafka, ZooKeeper, wait_until
 
@@ -67,7 +67,7 @@ class Watcher(threading.Thread):
             message = self._consumer.poll(0.1)
             if message is not None and check(message):
                 now, (_, made) = time.time() * 1000, message.timestamp()
-                self.seen.append(Seen(now, made, *numbers([(message.value() or b"").decode()])))
+                self.seen.append(Seen(now, made, *counters([(message.value() or b"").decode()])))
         self._consumer.close()
 
     def back_ms(self, killed: float) -> float:
@@ -106,7 +106,7 @@ def test_take_over(
         active.kill_child()
         gaps.append(watcher.back_ms(killed))
         wait_until(
-            lambda active=active: [one for one in active_of(pair) if one is not active],  # type: ignore[misc]
+            lambda active=active: any(one is not active for one in active_of(pair)),  # type: ignore[misc]
             60,
             "the other one is active",
         )
@@ -115,7 +115,7 @@ def test_take_over(
     writer.join()
     wait_until(lambda: watcher.seen[-1].number == writer.count - 1, 60, "the last row")
     watcher.ended.set()
-    assert numbers(adapters.published()) == list(range(writer.count))
+    assert counters(adapters.published()) == list(range(writer.count))
     cuts = quantiles(gaps, n=20, method="inclusive")
     with capsys.disabled():
         Console(width=100).print(

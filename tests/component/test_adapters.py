@@ -8,7 +8,7 @@ import shutil
 import signal
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,99 +19,23 @@ from confluent_kafka.admin import AdminClient
 from espha.adapters.file_input.position import Place, Position, source_position
 from espha.adapters.publishing import Positions, last_position
 from espha.checker.damage import compare
-from espha.checker.watch import read_all
-from espha.connectors.topics import TopicPlan, topic_plan
 from espha.kafka.reader import Offsets, last_record
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import position_key
-from espha.reader import read_project
+from support.adapters import Adapters, file_input, stopped_at_the_end
 from support.replicas import Replica, active_of
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
-MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
 HEADER = "Record_Counter,MemoryUsed,MemoryFree,epoch"
 
 
-class Site:
-    """Topics, a folder, and adapters that work on them."""
-
-    def __init__(self, kafka: Kafka, zookeeper: ZooKeeper, folder: Path) -> None:
-        self.kafka, self.folder = kafka, folder
-        name = f"a{uuid.uuid4().hex[:8]}"
-        self.plan: TopicPlan = topic_plan(read_project(MODEL.read_bytes()), name)
-        kafka.make_topics(*self.plan.all())
-        self.input_topic = self.plan.inputs["cq/memory"]
-        self.output_topic = self.plan.outputs["cq/outbound"]
-        self._environment = {
-            "ESPHA_BOOTSTRAP": kafka.bootstrap,
-            "ESPHA_ZOOKEEPER": zookeeper.connect,
-            "ESPHA_ROOT": f"/ESP/test/{name}/adapters/memory",
-            "ESPHA_MODEL": str(MODEL),
-            "ESPHA_PREFIX": name,
-            "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
-        }
-        self.replicas: list[Replica] = []
-
-    def start(self, name: str, direction: str, config: Mapping[str, object]) -> Replica:
-        """Start one adapter under its supervisor."""
-        path = self.folder / f"{name}.json"
-        path.write_text(json.dumps(config))
-        election = [] if direction == "input" else ["--no-election"]
-        arguments = [*election, "--", "adapter", direction, "--config", str(path)]
-        replica = Replica(name, self.folder, arguments, self._environment)
-        self.replicas.append(replica)
-        replica.start()
-        return replica
-
-    def start_input_pair(self, file: Path, **options: object) -> None:
-        """Start two input adapters on one file, and wait for an active and a standby one."""
-        for number in range(2):
-            self.start(f"memory-{number}", "input", input_config(file, **options))
-        wait_until(
-            lambda: (
-                len(active_of(self.replicas)) == 1
-                and all(replica.status().get("in_sync") for replica in self.replicas)
-            ),
-            60,
-            "one input adapter active, the other one standby",
-        )
-
-    def published(self) -> list[str]:
-        """Return the committed input records."""
-        return [each.value for each in read_all(self.kafka.bootstrap, self.input_topic)]
-
-    def stop(self) -> None:
-        """End all adapters."""
-        for replica in self.replicas:
-            replica.stop()
-
-
-def input_config(file: Path, **options: object) -> dict[str, object]:
-    return {
-        "name": "memory",
-        "window": "cq/memory",
-        "file": {
-            "path": str(file),
-            "growing": True,
-            "headerLines": 1,
-            "autogenField": False,
-            "opcode": False,
-            "flags": False,
-            **options,
-        },
-    }
-
-
 @pytest.fixture
-def site(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Site]:
+def site(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Adapters]:
     """Empty topics; adapters of the test end with it."""
-    made = Site(kafka, zookeeper, tmp_path)
-    try:
+    with stopped_at_the_end(Adapters(kafka, zookeeper, tmp_path)) as made:
         yield made
-    finally:
-        made.stop()
 
 
 def lines_of(file: Path) -> list[str]:
@@ -119,12 +43,12 @@ def lines_of(file: Path) -> list[str]:
 
 
 def test_no_row_is_lost_or_double_when_the_active_input_adapter_is_killed(
-    site: Site, tmp_path: Path
+    site: Adapters, tmp_path: Path
 ) -> None:
     """The file grows all the while; the active process is killed three times."""
     source = tmp_path / "in.csv"
     source.write_text(f"{HEADER}\n")
-    site.start_input_pair(source)
+    site.start_pair("memory", **file_input(source))
     written = 0
     for kill in range(4):
         if kill:
@@ -142,7 +66,7 @@ def test_no_row_is_lost_or_double_when_the_active_input_adapter_is_killed(
     assert damage.none, damage.first
 
 
-def killed(site: Site) -> bool:
+def killed(site: Adapters) -> bool:
     """Kill the active input adapter, and tell whether there was one."""
     for replica in active_of(site.replicas):
         with contextlib.suppress(LookupError, ProcessLookupError):
@@ -151,20 +75,20 @@ def killed(site: Site) -> bool:
     return False
 
 
-def at_row(site: Site, start: str) -> bool:
+def at_row(site: Adapters, start: str) -> bool:
     return tail(site).startswith(start)
 
 
-def tail(site: Site) -> str:
+def tail(site: Adapters) -> str:
     last = last_record(site.kafka.bootstrap, site.input_topic)
     return last.value().decode() if last else ""
 
 
-def test_bad_rows_pass_and_do_not_stop_the_adapter(site: Site, tmp_path: Path) -> None:
+def test_bad_rows_pass_and_do_not_stop_the_adapter(site: Adapters, tmp_path: Path) -> None:
     """Wrong types are the engine's to refuse; long rows are cut, short ones end in nulls."""
     source = tmp_path / "in.csv"
     source.write_text(f'{HEADER}\nmany,1,2,3\n1,2\n"a,b",1,2,3,4\n5,6,7,8\n')
-    site.start("memory-0", "input", input_config(source))
+    site.start("memory-0", "input", **file_input(source))
     wait_until(lambda: tail(site) == "I,N,,5,6,7,8", 60, "the last row")
     assert site.published() == [
         "I,N,,many,1,2,3",
@@ -174,7 +98,7 @@ def test_bad_rows_pass_and_do_not_stop_the_adapter(site: Site, tmp_path: Path) -
     ]
 
 
-def test_the_position_is_found_behind_the_records_of_others(site: Site, tmp_path: Path) -> None:
+def test_the_position_is_found_behind_the_records_of_others(site: Adapters, tmp_path: Path) -> None:
     """Several adapters may write to one topic; each one finds its own last position."""
     writer = FencedWriter(site.kafka.bootstrap, f"test-{uuid.uuid4().hex}")
     writer.fence()
@@ -189,7 +113,9 @@ def test_the_position_is_found_behind_the_records_of_others(site: Site, tmp_path
 
 
 @pytest.mark.parametrize("shared", ["positions", "rows"])
-def test_a_position_behind_an_open_transaction_of_others_counts(site: Site, shared: str) -> None:
+def test_a_position_behind_an_open_transaction_of_others_counts(
+    site: Adapters, shared: str
+) -> None:
     """Until that one ends nobody sees it; the rows behind an older one would be published twice."""
     bootstrap, topic, positions = site.kafka.bootstrap, site.input_topic, site.plan.positions
     other = Producer(
@@ -224,11 +150,11 @@ def test_a_position_behind_an_open_transaction_of_others_counts(site: Site, shar
         assert found.last == newest
 
 
-def test_rows_that_were_removed_are_not_published_again(site: Site, tmp_path: Path) -> None:
+def test_rows_that_were_removed_are_not_published_again(site: Adapters, tmp_path: Path) -> None:
     """Nothing of the adapter is on its topic any more: its position is kept apart."""
     source = tmp_path / "in.csv"
     source.write_text(f"{HEADER}\n0,1,2,3\n1,1,2,3\n")
-    adapter = site.start("memory-0", "input", input_config(source))
+    adapter = site.start("memory-0", "input", **file_input(source))
     wait_until(partial(at_row, site, "I,N,,1,"), 60, "the last row")
     adapter.stop()
     bootstrap = site.kafka.bootstrap
@@ -244,13 +170,12 @@ def test_rows_that_were_removed_are_not_published_again(site: Site, tmp_path: Pa
 
 
 def test_the_result_file_is_exact_although_the_output_adapter_is_killed(
-    site: Site, tmp_path: Path
+    site: Adapters, tmp_path: Path
 ) -> None:
     """SIGKILL at random moments while the adapter writes; aborted records never show."""
     result = tmp_path / "out.csv"
     file = {"path": str(result), "header": "full"}
-    config = {"name": "result", "window": "cq/outbound", "file": file}
-    adapter = site.start("result", "output", config)
+    adapter = site.start("result", "output", file=file)
     writer = FencedWriter(site.kafka.bootstrap, f"test-{uuid.uuid4().hex}")
     writer.fence()
     chance, expected = random.Random(3), []
@@ -287,22 +212,22 @@ def child_of(adapter: Replica, but: int = 0) -> int:
     return children[-1]
 
 
-def test_a_wrong_configuration_is_said_in_the_status(site: Site, tmp_path: Path) -> None:
+def test_a_wrong_configuration_is_said_in_the_status(site: Adapters, tmp_path: Path) -> None:
     file = {"path": str(tmp_path / "out.csv")}
-    replica = site.start("result", "output", {"name": "r", "window": "cq/none", "file": file})
+    replica = site.start("result", "output", window="cq/none", file=file)
     wait_until(lambda: "cq/none" in str(replica.status().get("message")), 60, "the sentence")
     assert "there are: cq/outbound" in replica.status()["message"]
     assert replica.status()["last_error"] == replica.status()["message"]
 
 
 def test_the_status_says_how_far_adapters_are_and_what_was_wrong(
-    site: Site, tmp_path: Path
+    site: Adapters, tmp_path: Path
 ) -> None:
     """The file is shorter for a while; then it goes on, and the error stays to be seen."""
     source, result = tmp_path / "in.csv", tmp_path / "out.csv"
     whole = f'{HEADER}\n1,1,2,3\n"open,1,2,3\n'
     source.write_text(whole)
-    site.start_input_pair(source)
+    site.start_pair("memory", **file_input(source))
     active, standby = (
         next(one for one in site.replicas if one.is_in(state)) for state in ("active", "standby")
     )
@@ -322,17 +247,17 @@ def test_the_status_says_how_far_adapters_are_and_what_was_wrong(
     writer.fence()
     writer.commit([Record(site.output_topic, b"I,N, 1,2,3") for _ in range(10)])
     file = {"path": str(result)}
-    output = site.start("result", "output", {"name": "r", "window": "cq/outbound", "file": file})
+    output = site.start("result", "output", file=file)
     wait_until(lambda: output.status().get("rows") == 10, 60, "the result is written")
     wait_until(lambda: output.status().get("lag") == 0, 30, "the marker does not count")
 
 
 def test_rotations_of_every_kind_under_kills_lose_double_and_tear_nothing(
-    site: Site, tmp_path: Path
+    site: Adapters, tmp_path: Path
 ) -> None:
     """Renamed with a late writer, copied and truncated; the active process is killed meanwhile."""
     source, chance, written = tmp_path / "in.csv", random.Random(18), 0
-    site.start_input_pair(source, headerLines=0, settleS=0.5)
+    site.start_pair("memory", **file_input(source, headerLines=0, settleS=0.5))
     file = source.open("ab", buffering=0)
     for turn in range(24):
         for _ in range(40):

@@ -1,10 +1,8 @@
 """Adapters of other Kafka clusters as processes, killed while they work."""
 
 import contextlib
-import json
 import os
 import random
-import signal
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,16 +11,13 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from espha.checker.watch import read_all
-from espha.connectors.topics import topic_plan
 from espha.kafka.writer import FencedWriter, Record
-from espha.reader import read_project
-from support.replicas import Replica, active_of
+from support.adapters import Adapters, counters, stopped_at_the_end
+from support.replicas import active_of
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
-MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
 PARTITIONS = 3
 KILLS = int(os.environ.get("ESPHA_KAFKA_KILLS", "6"))
 """How many there are in each test; a campaign wants more."""
@@ -39,74 +34,31 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         cluster.stop()
 
 
-class Site:
+class Site(Adapters):
     """Topics on both clusters, and adapters between them."""
 
     def __init__(self, kafka: Kafka, far: Kafka, zookeeper: ZooKeeper, folder: Path) -> None:
-        self.kafka, self.far, self.folder = kafka, far, folder
-        prefix = f"k{uuid.uuid4().hex[:8]}"
-        plan = topic_plan(read_project(MODEL.read_bytes()), prefix)
-        kafka.make_topics(*plan.all())
-        self.inputs, self.outputs = plan.inputs["cq/memory"], plan.outputs["cq/outbound"]
-        self.topic = f"far-{prefix}"
+        super().__init__(kafka, zookeeper, folder)
+        self.far, self.topic = far, f"far-{self.prefix}"
         admin = AdminClient({"bootstrap.servers": far.bootstrap})
         admin.create_topics([NewTopic(self.topic, PARTITIONS)])[self.topic].result(30)
-        self._environment = {
-            "ESPHA_BOOTSTRAP": kafka.bootstrap,
-            "ESPHA_ZOOKEEPER": zookeeper.connect,
-            "ESPHA_ROOT": f"/ESP/test/{prefix}/adapters/feed",
-            "ESPHA_MODEL": str(MODEL),
-            "ESPHA_PREFIX": prefix,
-            "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
-        }
-        self.replicas: list[Replica] = []
 
-    def start(self, name: str, direction: str, window: str, **settings: object) -> None:
-        """Start an adapter under its supervisor."""
-        path = self.folder / f"{name}.json"
-        kafka = {"servers": self.far.bootstrap, "topic": self.topic, **settings}
-        path.write_text(json.dumps({"name": "feed", "window": window, "kafka": kafka}))
-        election = [] if direction == "input" else ["--no-election"]
-        arguments = [*election, "--", "adapter", direction, "--config", str(path)]
-        replica = Replica(name, self.folder, arguments, self._environment)
-        self.replicas.append(replica)
-        replica.start()
-
-    def stop(self) -> None:
-        """End all adapters."""
-        for replica in self.replicas:
-            replica.stop()
+    def far_topic(self, **settings: object) -> dict[str, object]:
+        """Return the settings of an adapter of the other cluster's topic."""
+        return {"kafka": {"servers": self.far.bootstrap, "topic": self.topic, **settings}}
 
 
 @pytest.fixture
 def site(kafka: Kafka, far: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Site]:
     """Empty topics; adapters of the test end with it."""
-    made = Site(kafka, far, zookeeper, tmp_path)
-    try:
+    with stopped_at_the_end(Site(kafka, far, zookeeper, tmp_path)) as made:
         yield made
-    finally:
-        made.stop()
-
-
-def kill_one(replicas: list[Replica]) -> None:
-    """Kill the process of an adapter, which may be between two lives."""
-    with contextlib.suppress(LookupError, ProcessLookupError, IndexError):
-        os.kill(replicas[0].child(), signal.SIGKILL)
 
 
 def test_a_topic_of_others_is_published_once_although_adapters_are_killed(site: Site) -> None:
     """Others write in transactions, of which some are aborted; the active process is killed."""
     layout = {"opcode": False, "flags": False, "autogenField": False}
-    for number in range(2):
-        site.start(f"feed-{number}", "input", "cq/memory", format=layout)
-    wait_until(
-        lambda: (
-            len(active_of(site.replicas)) == 1
-            and all(replica.status().get("in_sync") for replica in site.replicas)
-        ),
-        60,
-        "one input adapter active, the other one standby",
-    )
+    site.start_pair("feed", **site.far_topic(format=layout))
     producer = Producer(
         {"bootstrap.servers": site.far.bootstrap, "transactional.id": f"test-{site.topic}"}
     )
@@ -125,15 +77,11 @@ def test_a_topic_of_others_is_published_once_although_adapters_are_killed(site: 
             else:
                 producer.commit_transaction(30)
                 count = some.stop
-        kill_one(active_of(site.replicas))
+        site.kill_active()
         wait_until(lambda: len(active_of(site.replicas)) == 1, 60, "an active input adapter")
 
-    def published() -> list[int]:
-        every = read_all(site.kafka.bootstrap, site.inputs)
-        return [int(one.value.split(",")[3]) for one in every]
-
-    wait_until(lambda: len(published()) >= count, 60, "every row is published")
-    found = published()
+    wait_until(lambda: len(site.published()) >= count, 60, "every row is published")
+    found = counters(site.published())
     assert sorted(found) == list(range(count))
     for partition in range(PARTITIONS):
         of_partition = [number for number in found if number % PARTITIONS == partition]
@@ -144,7 +92,7 @@ def test_another_cluster_gets_each_row_once_although_both_sides_are_killed(
     site: Site, far: Kafka
 ) -> None:
     """SIGKILL of the adapter at random moments, and of the other cluster's broker."""
-    site.start("copy", "output", "cq/outbound")
+    site.start("copy", "output", **site.far_topic())
     wait_until(lambda: site.replicas[0].is_in("active"), 120, "the adapter is active")
     writer = FencedWriter(site.kafka.bootstrap, f"test-{uuid.uuid4().hex}")
     writer.fence()
@@ -153,14 +101,14 @@ def test_another_cluster_gets_each_row_once_although_both_sides_are_killed(
         for _ in range(10):
             some = range(count, count + chance.randint(1, 50))
             texts = [f"I,N, {number},{number},1,2,3,0.500000" for number in some]
-            writer.commit(Record(site.outputs, text.encode()) for text in texts)
+            writer.commit(Record(site.output_topic, text.encode()) for text in texts)
             count = some.stop
         if kill % 3 == 1:
             far.servers[0].kill()
             far.servers[0].start()
             far.servers[0].wait()
         else:
-            kill_one(site.replicas)
+            site.kill_active()
     reader = Far(site)
     with contextlib.closing(reader):
         wait_until(lambda: reader.more() >= count, 120, "every row is on the other cluster")

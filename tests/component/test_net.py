@@ -2,84 +2,31 @@
 
 import contextlib
 import json
-import os
 import random
 import socket
 import threading
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import urllib3
 
-from espha.checker.watch import read_all
-from espha.connectors.topics import topic_plan
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST, free_ports
-from espha.reader import read_project
-from support.replicas import Replica, active_of
+from support.adapters import Adapters, stopped_at_the_end
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
-MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
 KILLS = 5
 
 
-class Net:
-    """Topics, and adapters on them."""
-
-    def __init__(self, kafka: Kafka, zookeeper: ZooKeeper, folder: Path) -> None:
-        self.kafka, self.folder = kafka, folder
-        self.prefix = f"n{uuid.uuid4().hex[:8]}"
-        plan = topic_plan(read_project(MODEL.read_bytes()), self.prefix)
-        kafka.make_topics(*plan.all())
-        self.inputs, self.outputs = plan.inputs["cq/memory"], plan.outputs["cq/outbound"]
-        self._environment = {
-            "ESPHA_BOOTSTRAP": kafka.bootstrap,
-            "ESPHA_ZOOKEEPER": zookeeper.connect,
-            "ESPHA_MODEL": str(MODEL),
-            "ESPHA_PREFIX": self.prefix,
-            "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
-        }
-        self.replicas: list[Replica] = []
-
-    def start(self, name: str, direction: str, config: Mapping[str, object]) -> Replica:
-        """Start an adapter under its supervisor."""
-        window = "cq/memory" if direction == "input" else "cq/outbound"
-        path = self.folder / f"{name}.json"
-        adapter = name.rpartition("-")[0]
-        path.write_text(json.dumps({"name": adapter, "window": window, **config}))
-        election = [] if direction == "input" else ["--no-election"]
-        arguments = [*election, "--", "adapter", direction, "--config", str(path)]
-        root = f"/ESP/test/{self.prefix}/adapters/{adapter}"
-        replica = Replica(name, self.folder, arguments, {**self._environment, "ESPHA_ROOT": root})
-        self.replicas.append(replica)
-        replica.start()
-        return replica
-
-    def kill_active(self) -> None:
-        """Kill each adapter's process that works now."""
-        for replica in active_of(self.replicas):
-            with contextlib.suppress(LookupError, ProcessLookupError):
-                replica.kill_child()
-
-    def stop(self) -> None:
-        """End all adapters."""
-        for replica in self.replicas:
-            replica.stop()
-
-
 @pytest.fixture
-def net(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Net]:
+def net(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Adapters]:
     """Empty topics; adapters of the test end with it."""
-    made = Net(kafka, zookeeper, tmp_path)
-    try:
+    with stopped_at_the_end(Adapters(kafka, zookeeper, tmp_path)) as made:
         yield made
-    finally:
-        made.stop()
 
 
 class Poster(threading.Thread):
@@ -139,14 +86,14 @@ class Sender(threading.Thread):
         return socket.create_connection((HOST, self._port), 10)
 
 
-def test_rows_from_the_net_are_published_once_whatever_is_killed(net: Net) -> None:
+def test_rows_from_the_net_are_published_once_whatever_is_killed(net: Adapters) -> None:
     """A pair for each source; senders send again what was not said to be safe."""
     web, lines = free_ports(2)
     plain = {"opcode": False, "flags": False, "autogenField": False}
     for number in range(2):
-        net.start(f"posts-{number}", "input", {"http": {"port": web, "format": plain}})
+        net.start(f"posts-{number}", "input", http={"port": web, "format": plain})
         socket_of = {"port": lines, "ids": True, "format": plain}
-        net.start(f"lines-{number}", "input", {"socket": socket_of})
+        net.start(f"lines-{number}", "input", socket=socket_of)
     poster, sender = Poster(f"http://{HOST}:{web}/", 600), Sender(lines, 20_000)
     poster.start()
     sender.start()
@@ -155,7 +102,7 @@ def test_rows_from_the_net_are_published_once_whatever_is_killed(net: Net) -> No
         wait_until(lambda goal=goal: poster.done >= goal, 120, "requests")  # type: ignore[misc]
         net.kill_active()
     wait_until(lambda: not poster.is_alive() and not sender.is_alive(), 120, "the last row")
-    published = [each.value for each in read_all(net.kafka.bootstrap, net.inputs)]
+    published = net.published()
     posted = [row for row in published if row.endswith(",1")]
     sent = [row for row in published if row.endswith(",2")]
     assert posted == [f"I,N,,{number},0,0,1" for number in range(1800)]
@@ -234,12 +181,12 @@ class Numbers:
         self._server.close()
 
 
-def test_rows_reach_the_net_once_by_their_ids_whatever_is_killed(net: Net) -> None:
+def test_rows_reach_the_net_once_by_their_ids_whatever_is_killed(net: Adapters) -> None:
     """A server that forgets to answer, a peer that breaks off, and adapters that are killed."""
     web, numbers = Receiver(), Numbers()
     address = f"http://{HOST}:{web.server_address[1]}/rows"
-    net.start("web-0", "output", {"http": {"address": address, "maxRows": 20}})
-    net.start("peer-0", "output", {"socket": {"connect": f"{HOST}:{numbers.port}", "ids": True}})
+    net.start("web-0", "output", http={"address": address, "maxRows": 20})
+    net.start("peer-0", "output", socket={"connect": f"{HOST}:{numbers.port}", "ids": True})
     writer = FencedWriter(net.kafka.bootstrap, f"test-{net.prefix}")
     writer.fence()
     expected: list[str] = []
@@ -247,7 +194,7 @@ def test_rows_reach_the_net_once_by_their_ids_whatever_is_killed(net: Net) -> No
         for kill in range(KILLS + 1):
             for _ in range(20):
                 rows = [f"I,N, {len(expected) + one},1,2" for one in range(10)]
-                writer.commit([Record(net.outputs, row.encode()) for row in rows])
+                writer.commit([Record(net.output_topic, row.encode()) for row in rows])
                 expected += rows
             goal = len(expected) - 100
             wait_until(lambda goal=goal: len(web.rows()) >= goal, 120, "posts")  # type: ignore[misc]

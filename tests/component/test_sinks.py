@@ -1,29 +1,23 @@
 """Output adapters as processes, killed while they work: all of them hold the same rows."""
 
-import contextlib
 import json
 import os
 import random
-import signal
 import sqlite3
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pyarrow.dataset as ds
 import pytest
 
-from espha.connectors.topics import topic_plan
 from espha.kafka.writer import FencedWriter, Record
-from espha.reader import read_project
+from support.adapters import Adapters, counters, kill, stopped_at_the_end
 from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL, running
-from support.replicas import Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
-
-MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
 
 
 @pytest.fixture
@@ -33,47 +27,24 @@ def postgres() -> Iterator[PostgreSQL]:
         yield server
 
 
-class Sinks:
+class Sinks(Adapters):
     """One output adapter of each kind, on one topic."""
 
     def __init__(
         self, kafka: Kafka, zookeeper: ZooKeeper, postgres: PostgreSQL, folder: Path
     ) -> None:
-        self.folder, self.postgres = folder, postgres
-        prefix = f"s{uuid.uuid4().hex[:8]}"
-        plan = topic_plan(read_project(MODEL.read_bytes()), prefix)
-        kafka.make_topics(*plan.all())
-        self.topic = plan.outputs["cq/outbound"]
-        self._environment = {
-            "ESPHA_BOOTSTRAP": kafka.bootstrap,
-            "ESPHA_ZOOKEEPER": zookeeper.connect,
-            "ESPHA_ROOT": f"/ESP/test/{prefix}/adapters/sinks",
-            "ESPHA_MODEL": str(MODEL),
-            "ESPHA_PREFIX": prefix,
-            "PGPASSWORD": PASSWORD,
-            "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
-        }
+        super().__init__(kafka, zookeeper, folder, {"PGPASSWORD": PASSWORD})
+        self.postgres = postgres
         append = {"table": "result", "mode": "append"}
-        self.replicas = [
-            self._start("csv", {"file": {"path": f"{folder}/out.csv", "rotateBytes": 5000}}),
-            self._start("json", {"file": {"path": f"{folder}/out.jsonl", "format": "json"}}),
-            self._start("sqlite", {"table": {"path": f"{folder}/out.db", **append}}),
-            self._start("postgres", {"table": {"url": postgres.url, **append}}),
-            self._start("parquet", {"parquet": {"path": f"{folder}/parts", "fileSeconds": 1}}),
-        ]
-
-    def _start(self, name: str, settings: Mapping[str, object]) -> Replica:
-        path = self.folder / f"{name}.json"
-        path.write_text(json.dumps({"name": name, "window": "cq/outbound", **settings}))
-        arguments = ["--no-election", "--", "adapter", "output", "--config", str(path)]
-        replica = Replica(name, self.folder, arguments, self._environment)
-        replica.start()
-        return replica
-
-    def stop(self) -> None:
-        """End all adapters."""
-        for replica in self.replicas:
-            replica.stop()
+        kinds: dict[str, dict[str, object]] = {
+            "csv": {"file": {"path": f"{folder}/out.csv", "rotateBytes": 5000}},
+            "json": {"file": {"path": f"{folder}/out.jsonl", "format": "json"}},
+            "sqlite": {"table": {"path": f"{folder}/out.db", **append}},
+            "postgres": {"table": {"url": postgres.url, **append}},
+            "parquet": {"parquet": {"path": f"{folder}/parts", "fileSeconds": 1}},
+        }
+        for name, settings in kinds.items():
+            self.start(name, "output", **settings)
 
     def lines(self) -> list[list[object]]:
         """Return the numbers of the rows that each adapter has written, in order."""
@@ -92,7 +63,7 @@ class Sinks:
                 'SELECT "Record_Counter" FROM result ORDER BY espha_offset'
             ).fetchall()
         return [
-            [int(text.split(",")[3]) for text in texts],
+            counters(texts),
             [json.loads(text)["Record_Counter"] for text in objects],
             embedded,
             [row[0] for row in served],
@@ -105,11 +76,8 @@ def sinks(
     kafka: Kafka, zookeeper: ZooKeeper, postgres: PostgreSQL, tmp_path: Path
 ) -> Iterator[Sinks]:
     """The adapters; they end with the test."""
-    made = Sinks(kafka, zookeeper, postgres, tmp_path)
-    try:
+    with stopped_at_the_end(Sinks(kafka, zookeeper, postgres, tmp_path)) as made:
         yield made
-    finally:
-        made.stop()
 
 
 KILLS = int(os.environ.get("ESPHA_SINK_KILLS", "16"))
@@ -126,17 +94,17 @@ def test_every_sink_holds_each_row_once_although_all_are_killed(
     writer = FencedWriter(kafka.bootstrap, f"test-{uuid.uuid4().hex}")
     writer.fence()
     chance, count = random.Random(11), 0
-    for kill in range(KILLS):
+    for round_ in range(KILLS):
         for _ in range(10):
             some = range(count, count + chance.randint(1, 20))
             texts = [f"I,N, {number},{number},1,2,3,0.500000" for number in some]
-            writer.commit(Record(sinks.topic, text.encode()) for text in texts)
+            writer.commit(Record(sinks.output_topic, text.encode()) for text in texts)
             count = some.stop
-        if kill % 8 == 4:
+        if round_ % 8 == 4:
             postgres.kill()
             postgres.start()
         else:
-            kill_one(chance.choice(sinks.replicas))
+            kill(chance.choice(sinks.replicas))
     expected = list(range(count))
 
     def all_there() -> bool:
@@ -145,9 +113,3 @@ def test_every_sink_holds_each_row_once_although_all_are_killed(
     wait_until(all_there, 90, "every row is everywhere")
     for replica, found in zip(sinks.replicas, sinks.lines(), strict=True):
         assert found == expected, replica.name
-
-
-def kill_one(replica: Replica) -> None:
-    """Kill the process of an adapter, which may be between two lives."""
-    with contextlib.suppress(LookupError):
-        os.kill(replica.child(), signal.SIGKILL)

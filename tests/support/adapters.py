@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from espha.checker.watch import read_all
 from espha.connectors.topics import TopicPlan, topic_plan
@@ -97,8 +97,11 @@ class Adapters:
             one.stop()
 
 
+Some = TypeVar("Some", bound=Adapters)
+
+
 @contextmanager
-def stopped_at_the_end(adapters: Adapters) -> Iterator[Adapters]:
+def stopped_at_the_end(adapters: Some) -> Iterator[Some]:
     """Hand them out; they end with the block."""
     try:
         yield adapters
@@ -127,6 +130,6 @@ def file_input(file: Path, **options: object) -> dict[str, object]:
     }
 
 
-def numbers(records: Sequence[str]) -> list[int]:
+def counters(records: Sequence[str]) -> list[int]:
     """Return the counters of input records or results, which tests give them in order."""
     return [int(record.split(",")[3]) for record in records]
