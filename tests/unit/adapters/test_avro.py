@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -265,10 +266,13 @@ def test_nobody_listens() -> None:
     assert refused.value.strerror
 
 
+@pytest.mark.parametrize("in_file", [False, True])
 def test_user_and_password_are_sent_and_not_said(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, in_file: bool
 ) -> None:
-    monkeypatch.setenv("SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO", "me:secret")
+    name, file = "SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO", tmp_path / "user"
+    file.write_text("me:secret\n")
+    monkeypatch.setenv(*((f"{name}_FILE", str(file)) if in_file else (name, "me:secret")))
     registry.trouble = 401
     made = reader(registry={"url": registry.url, "subject": "in"})
     with pytest.raises(ConfigError, match="answers 401") as refused:

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import struct
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -11,9 +10,10 @@ import urllib3
 
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.spec import Registry
+from espha.adapters.secrets import secret
 
 USER_INFO: Final = "SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO"
-"""Variable of the environment with `user:password`."""
+"""The secret with `user:password`."""
 
 _TIMEOUT: Final = urllib3.Timeout(connect=3.0, read=5.0)
 _MOST: Final = 4 << 20
@@ -111,7 +111,7 @@ class SchemaRegistry:
     ) -> dict[str, Any] | None:
         """Return what it answers; None: it has no such thing."""
         headers = {"Accept": _TYPE}
-        user = os.environ.get(USER_INFO, "")
+        user = secret(USER_INFO)
         if user:
             headers |= urllib3.make_headers(basic_auth=user)
         if body is not None:

@@ -4,7 +4,6 @@ Before a request is sent, its first and its last record are kept on the topic of
 goes on after a kill sends the very same request once more, under the same id, before anything else.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -18,6 +17,7 @@ from espha.adapters.formats.lines import check_lines
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.http_output.spec import OutputHttp
 from espha.adapters.output_records import Rejected
+from espha.adapters.secrets import secret
 from espha.protocol.status import OutputProgress
 
 AUTHORIZATION: Final = "HTTP_AUTHORIZATION"
@@ -33,7 +33,7 @@ def run(job: Job, given: OutputHttp) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     check_lines(given.format)
     made = outgoing(job.window, given.format)
-    post = poster(given, os.environ.get(AUTHORIZATION, ""))
+    post = poster(given, secret(AUTHORIZATION))
     copy(
         job,
         given.address,
