@@ -268,11 +268,18 @@ class Offsets:
     def _description(self, topic: str) -> TopicDescription:
         if self._admin is None:
             self._admin = AdminClient(self._settings)
-        futures = self._admin.describe_topics(
-            TopicCollection([topic]), request_timeout=_REQUEST_AT_MOST_S
-        )
-        description: TopicDescription = futures[topic].result()
-        return description
+        return described(self._admin, topic, _REQUEST_AT_MOST_S)
+
+
+def described(admin: AdminClient, topic: str, wait_s: float) -> TopicDescription:
+    """Ask once what a topic is.
+
+    Raises:
+        KafkaException: nobody has answered in time, or there is none.
+    """
+    futures = admin.describe_topics(TopicCollection([topic]), request_timeout=wait_s)
+    found: TopicDescription = futures[topic].result()
+    return found
 
 
 @contextmanager

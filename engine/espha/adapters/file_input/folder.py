@@ -1,7 +1,6 @@
 """The files of a folder, one after the other, in the order of their names."""
 
 import contextlib
-import errno
 import os
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import structlog
 from espha.adapters.config import Held
 from espha.adapters.file_input.content import open_content
 from espha.adapters.file_input.position import Place, Position
-from espha.adapters.file_input.reading import Fit, Reading, SourceRow
+from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
 from espha.adapters.file_input.source import Rows
 from espha.adapters.file_input.spec import InputFile
 
@@ -79,7 +78,7 @@ class SourceFolder:
             return []
         still = now.still_s() >= self._file.settle_s and now.content.whole()
         before = now.offset
-        found = self._read(now, still and not self._file.growing)
+        found = read_on(now, self._file, self._let_go_at, final=still and not self._file.growing)
         if self._now and not found and now.offset == before and still:
             self._finish(now)
         return self._rows(found)
@@ -119,16 +118,9 @@ class SourceFolder:
         ]
         return [*light, (found[-1], last)]
 
-    def _read(self, now: Reading, final: bool) -> list[SourceRow]:
-        kept = now.place
-        try:
-            return now.read(self._file, self._file.settle_s, final=final)
-        except OSError as error:
-            self.close()
-            self._place = kept  # what was read then does not count
-            if error.errno != errno.ESTALE:
-                raise
-            return []
+    def _let_go_at(self, place: Place) -> None:
+        self.close()
+        self._place = place
 
     def _finish(self, now: Reading) -> None:
         rest = now.rest()

@@ -326,3 +326,28 @@ def _old_fit(content: Content, place: Place) -> Fit:
     if len(tail) < place.offset - start:
         return Fit.SHORTER
     return Fit.CONTINUES if place.mark in ("", _digest(head + tail)) else Fit.OTHER
+
+
+def read_on(
+    now: Reading, layout: InputFile, let_go: Callable[[Place], None], *, final: bool
+) -> list[SourceRow]:
+    """Return rows as `Reading.read` does; a file that is another one by now has none.
+
+    Args:
+        now: what is read.
+        layout: how its rows are written.
+        let_go: called when it cannot be read, with the place before that: what was read then does
+            not count.
+        final: nobody writes on.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    kept = now.place
+    try:
+        return now.read(layout, layout.settle_s, final=final)
+    except OSError as error:
+        let_go(kept)
+        if error.errno != errno.ESTALE:
+            raise
+        return []

@@ -1,7 +1,6 @@
 """A CSV file that others write: read on from a position, through all its rotations."""
 
 import contextlib
-import errno
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +12,7 @@ from espha.adapters.config import Held
 from espha.adapters.file_input.content import open_content
 from espha.adapters.file_input.kin import rotated, with_inode
 from espha.adapters.file_input.position import Place, Position
-from espha.adapters.file_input.reading import Fit, Reading, SourceRow
+from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
 from espha.adapters.file_input.spec import InputFile
 
 _LOG = structlog.get_logger()
@@ -102,23 +101,13 @@ class SourceFile:
         now, before = self._now, self._now.offset
         unread = now.line <= self._file.header_lines
         still = now.still_s() >= self._file.settle_s
-        found = self._read(now, still and not self._file.growing and now.content.whole())
+        final = still and not self._file.growing and now.content.whole()
+        found = read_on(now, self._file, self._let_go_at, final=final)
         if found and unread and self._went_before(now):
             return []
         if self._now and not found and self._now.offset == before:
             self._follow(self._now, still)
         return self._rows(found)
-
-    def _read(self, now: Reading, final: bool) -> list[SourceRow]:
-        kept = now.place
-        try:
-            return now.read(self._file, self._file.settle_s, final=final)
-        except OSError as error:
-            self._let_go()
-            self._place = kept  # what was read then does not count
-            if error.errno != errno.ESTALE:
-                raise
-            return []
 
     def behind(self) -> int | None:
         """Return how many bytes on the disk were not read; None: nobody knows.
@@ -159,6 +148,10 @@ class SourceFile:
             self._place = self._now.place
             self._now.close()
             self._now = None
+
+    def _let_go_at(self, place: Place) -> None:
+        self._let_go()
+        self._place = place
 
     def _rows(self, found: list[SourceRow]) -> Rows:
         if not found:

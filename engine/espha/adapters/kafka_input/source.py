@@ -13,7 +13,6 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
@@ -23,7 +22,7 @@ from espha.adapters.formats.incoming import incoming, topic_form
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.kafka_input.position import Position
 from espha.adapters.kafka_input.spec import InputKafka
-from espha.kafka.reader import CLIENT_TUNING, LogError, committed_reader
+from espha.kafka.reader import CLIENT_TUNING, LogError, committed_reader, described
 from espha.protocol.status import Lag
 
 _AT_ONCE = 100
@@ -233,10 +232,8 @@ class KafkaSource:
 
     def _identity(self) -> str:
         """Return Kafka's id of the topic; empty: the cluster tells none."""
-        topic = self._kafka.topic
-        admin = AdminClient(self._settings)  # it has to live until the answer is there
-        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=_ANSWER_S)
-        identity = str(asked[topic].result().topic_id)
+        found = described(AdminClient(self._settings), self._kafka.topic, _ANSWER_S)
+        identity = str(found.topic_id)
         return "" if set(identity) <= {"A", "="} else identity
 
     def _recognise(self, identity: str) -> None:
