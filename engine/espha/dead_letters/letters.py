@@ -12,15 +12,14 @@ from espha.kafka.reader import Offsets, read_range
 from espha.protocol.records import (
     DIGEST_HEADER,
     ID_HEADER,
+    OUTPUT_REASON,
     REASON_HEADER,
+    SET_ASIDE_REASON,
     SIZE_HEADER,
     SOURCE_HEADER,
     WINDOW_HEADER,
     MessageId,
 )
-
-_SET_ASIDE = "set aside after it had ended"
-_OUTPUT = "the output has "
 
 
 class LetterKind(StrEnum):
@@ -102,10 +101,10 @@ def read_letter(message: Message) -> Letter:
     unread = read_not_a_row(value)
     if unread:
         kind = LetterKind.UNREAD
-    elif reason.startswith(_OUTPUT):
+    elif reason.startswith(OUTPUT_REASON):
         kind = LetterKind.OUTPUT
     else:
-        kind = LetterKind.SET_ASIDE if reason.startswith(_SET_ASIDE) else LetterKind.ROW
+        kind = LetterKind.SET_ASIDE if reason.startswith(SET_ASIDE_REASON) else LetterKind.ROW
     size = _text(headers, SIZE_HEADER)
     return Letter(
         offset=message.offset(),

@@ -21,6 +21,7 @@ from espha.kafka.writer import TooLarge, WriterFailed
 from espha.pipeline.job import BrokenRecordError, Input
 from espha.protocol.deaths import Deaths, Place, UnderWay, UnderWayNote
 from espha.protocol.order import Range, Skip
+from espha.protocol.records import SET_ASIDE_REASON
 
 _FROM = 2
 _TIMES = 2
@@ -116,7 +117,7 @@ class Quarantine:
 
 
 def _sentence(times: int, reason: str) -> str:
-    return f"set aside after it had ended {times} engines: {reason}"
+    return f"{SET_ASIDE_REASON} {times} engines: {reason}"
 
 
 class _Nobody:

@@ -6,7 +6,14 @@ write the whole would end, and so would each that takes over from it.
 
 import hashlib
 
-from espha.protocol.records import DIGEST_HEADER, REASON_HEADER, SIZE_HEADER, WINDOW_HEADER, Headers
+from espha.protocol.records import (
+    DIGEST_HEADER,
+    OUTPUT_REASON,
+    REASON_HEADER,
+    SIZE_HEADER,
+    WINDOW_HEADER,
+    Headers,
+)
 from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 
 REASON_BYTES = 1024
@@ -26,7 +33,7 @@ def size_of(value: bytes, headers: Headers) -> int:
 def dead_letter_of(value: bytes, headers: Headers, window: str) -> tuple[bytes, Headers]:
     """Return value and headers of the dead letter that stands for an output of `window`."""
     reason = (
-        f"the output has {size_of(value, headers)} bytes, {RECORD_BYTES} at most can be written"
+        f"{OUTPUT_REASON}{size_of(value, headers)} bytes, {RECORD_BYTES} at most can be written"
     )
     named = (*headers, (WINDOW_HEADER, window.encode()), (REASON_HEADER, reason.encode()))
     return _cut(value, named)

@@ -12,6 +12,8 @@ from espha.adapters.formats.refused import not_a_row
 from espha.cli import app
 from espha.dead_letters.command import shown, since_ms, table
 from espha.dead_letters.letters import Letter, LetterKind, Wanted, read_letter
+from espha.engine.quarantine import _sentence
+from espha.pipeline.fitting import dead_letter_of
 from espha.protocol.records import MessageId
 
 
@@ -61,6 +63,8 @@ def test_a_letter_says_where_it_is_from_and_why() -> None:
 @pytest.mark.parametrize(
     ("reason", "kind"),
     [
+        (_sentence(2, "x").encode(), LetterKind.SET_ASIDE),
+        (dict(dead_letter_of(b"x" * 9, (), "q/w")[1])["espha-reason"], LetterKind.OUTPUT),
         (b"set aside after it had ended 2 engines: x", LetterKind.SET_ASIDE),
         (b"the output has 3000000 bytes, 2 at most can be written", LetterKind.OUTPUT),
         (b"", LetterKind.ROW),
