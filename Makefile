@@ -1,6 +1,6 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-clean cluster cluster-clean images venv lint postgres wheel \
+.PHONY: help demo demo-clean cluster cluster-clean images venv lint servers wheel \
         test test-unit test-component test-long test-cluster test-day-two conformance fuzz bench chaos mutations docs
 .NOTPARALLEL:
 
@@ -27,8 +27,8 @@ cluster-clean: venv ## delete the cluster, and stop Docker if it was started her
 images: venv ## build the images, and load them into the cluster if it is there
 	@$(PYTHON) -m tools.images
 
-postgres: venv
-	@$(PYTHON) -m tools.postgres
+servers: venv
+	@$(PYTHON) -m tools.servers
 
 venv: ## make .venv from requirements.lock, with what the machine misses for it
 	@sh tools/bootstrap.sh
@@ -40,13 +40,13 @@ lint: venv ## check style, formatting, types, layers and the chart
 	@echo "lint-imports";       PYTHONPATH=engine:operator:tests:. .venv/bin/lint-imports
 	@echo "helm lint, kubeconform"; $(PYTHON) -m tools.chart
 
-test: lint cluster demo-clean images jars postgres ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
+test: lint cluster demo-clean images jars servers ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
 	@$(PYTEST) tests/unit tests/conformance tests/component tests/cluster
 
 test-unit: venv ## the pure parts, in seconds
 	@$(PYTEST) tests/unit
 
-test-component: jars postgres ## engines and adapters as processes, with a real Kafka and ZooKeeper
+test-component: jars servers ## engines and adapters as processes, with a real Kafka and ZooKeeper
 	@$(PYTEST) tests/component
 
 test-long: jars ## tests of engines that take minutes each, and are not part of `make test`
