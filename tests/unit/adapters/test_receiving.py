@@ -16,6 +16,7 @@ from espha.adapters.formats.spec import InputFormat
 from espha.adapters.http_input import run as http
 from espha.adapters.http_input.spec import InputHttp
 from espha.adapters.receiving import Intake, Parcel, Receiver
+from espha.adapters.remembered import Position, digest
 from espha.adapters.socket_input import run as sockets
 from espha.adapters.socket_input.lines import Line, Lines
 from espha.adapters.socket_input.spec import InputSocket
@@ -112,7 +113,7 @@ class Web:
 def posts(window: Window, port: int, found: Any = None, **given: Any) -> http.Posts:
     settings = InputHttp(port=port, format=PLAIN, **given)
     made = incoming(window, settings.format)
-    return http.Posts(settings, made.records, http.position_of("web", found), HOST)
+    return http.Posts(settings, made.records, Position.of("web", found), HOST)
 
 
 def test_a_post_is_answered_when_its_rows_are_committed(window: Window) -> None:
@@ -176,9 +177,9 @@ def test_only_so_many_ids_are_remembered(window: Window) -> None:
     source = posts(window, 2000, ids=2)
     position = source.position
     for name in "abc":
-        rows, position = source.accept(Parcel([b"x"], 1, http.digest(name)), position)
+        rows, position = source.accept(Parcel([b"x"], 1, digest(name)), position)
         assert rows == [b"x"]
-    assert position.ids == (http.digest("b"), http.digest("c"))
+    assert position.ids == (digest("b"), digest("c"))
     assert source.bare(position).ids == ()
 
 

@@ -1,11 +1,7 @@
 """Publishes the rows of bodies that others post."""
 
 import asyncio
-import base64
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +13,7 @@ from espha.adapters.formats.lines import check_lines
 from espha.adapters.http_input.spec import InputHttp
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel, Receiver, listening
-from espha.protocol.status import InputProgress
+from espha.adapters.remembered import Position, digest
 
 _BODY_S: Final = 30.0
 """A body has to come in so many seconds."""
@@ -32,46 +28,6 @@ _TOO_MANY: Final = (
 _RETRY: Final = {"Retry-After": "1"}
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How far the adapter is.
-
-    Attributes:
-        adapter: its name.
-        requests: how many were published.
-        rows: of all of them.
-        ids: digests of the last ids, the newest one last.
-    """
-
-    adapter: str
-    requests: int = 0
-    rows: int = 0
-    ids: tuple[str, ...] = ()
-
-    def to_header(self) -> bytes:
-        """Return it as an object of JSON."""
-        content = {"adapter": self.adapter, "requests": self.requests, "rows": self.rows}
-        if self.ids:
-            content["ids"] = " ".join(self.ids)
-        return json.dumps(content, separators=(",", ":")).encode()
-
-    def progress(self, rows: int) -> InputProgress:
-        """Return what the status shows of it; `rows`: published in this life."""
-        text = f"{self.requests} requests, {self.rows} rows"
-        return InputProgress(rows=rows, position=text, line=self.rows)
-
-
-def position_of(adapter: str, found: Mapping[str, Any] | None) -> Position:
-    """Read a position back; None: nothing was published yet."""
-    known = found or {}
-    return Position(
-        adapter,
-        int(known.get("requests", 0)),
-        int(known.get("rows", 0)),
-        tuple(str(known.get("ids", "")).split()),
-    )
-
-
 def run(job: Job, given: InputHttp) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     check_lines(given.format)
@@ -80,7 +36,7 @@ def run(job: Job, given: InputHttp) -> None:
     def records(body: bytes, where: str) -> list[bytes]:
         return made.records(body, where)
 
-    publish(job, lambda found: Posts(given, records, position_of(job.name, found), job.host))
+    publish(job, lambda found: Posts(given, records, Position.of(job.name, found), job.host))
 
 
 class Posts(Receiver[str, Position]):
@@ -100,24 +56,15 @@ class Posts(Receiver[str, Position]):
 
     def accept(self, parcel: Parcel[str], position: Position) -> tuple[Sequence[bytes], Position]:
         """See `Receiver`: a request whose id is known is not published again."""
-        if parcel.note and parcel.note in position.ids:
-            return (), position
-        ids = (*position.ids, parcel.note) if parcel.note else position.ids
-        behind = replace(
-            position,
-            requests=position.requests + 1,
-            rows=position.rows + len(parcel.rows),
-            ids=ids[-self._given.ids :] if self._given.ids else (),
-        )
-        return parcel.rows, behind
+        return position.behind(parcel.rows, parcel.note, self._given.ids)
 
     def at(self, position: Mapping[str, Any]) -> Position:
         """See `Receiver`."""
-        return position_of(self._position.adapter, position)
+        return Position.of(self._position.adapter, position)
 
     def bare(self, position: Position) -> Position:
         """See `Receiver`."""
-        return replace(position, ids=())
+        return position.bare()
 
     async def serve(self, intake: Intake[str]) -> None:
         """See `Receiver`."""
@@ -200,12 +147,6 @@ class _Refusal(asyncio.Protocol):
         if isinstance(transport, asyncio.Transport):
             transport.write(_TOO_MANY)
             transport.close()
-
-
-def digest(text: str) -> str:
-    """Return what tells an id from others, in 11 characters."""
-    whole = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest()
-    return base64.urlsafe_b64encode(whole).rstrip(b"=").decode()
 
 
 def _told(parcel: Parcel[str]) -> web.Response:
