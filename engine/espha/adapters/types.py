@@ -9,6 +9,8 @@ from espha.adapters.http_input.spec import ADAPTER as HTTP_INPUT
 from espha.adapters.http_output.spec import ADAPTER as HTTP_OUTPUT
 from espha.adapters.kafka_input.spec import ADAPTER as KAFKA_INPUT
 from espha.adapters.kafka_output.spec import ADAPTER as KAFKA_OUTPUT
+from espha.adapters.mqtt_input.spec import ADAPTER as MQTT_INPUT
+from espha.adapters.mqtt_output.spec import ADAPTER as MQTT_OUTPUT
 from espha.adapters.parquet_output.spec import ADAPTER as PARQUET_OUTPUT
 from espha.adapters.socket_input.spec import ADAPTER as SOCKET_INPUT
 from espha.adapters.socket_output.spec import ADAPTER as SOCKET_OUTPUT
@@ -27,6 +29,8 @@ ADAPTERS: Final = (
     HTTP_OUTPUT,
     KAFKA_INPUT,
     KAFKA_OUTPUT,
+    MQTT_INPUT,
+    MQTT_OUTPUT,
 )
 
 

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from espha.adapters.config import AdapterConfig, AdapterType, one_of, with_types
 from espha.adapters.kafka_cluster import SERVERS
+from espha.adapters.mqtt_broker import BROKER, CLIENT_ID, FILTER, PROPERTY
+from espha.adapters.mqtt_broker import TOPIC as MQTT_TOPIC
 from espha.adapters.types import adapters
 from espha_operator.api.base import ObjectName, Part, rules, text
 from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
@@ -83,6 +85,25 @@ _CHECKED = {
     "InputKafka.topic": _TOPIC,
     "OutputKafka.topic": _TOPIC,
     "positions": _TOPIC,
+    "broker": text(BROKER, "This is not the address of a broker; give HOST:PORT.", 260),
+    "client_id": text(
+        CLIENT_ID,
+        "This is not the name of a client; give letters, digits, '.', '_', ':', '/' and '-'.",
+        128,
+    ),
+    "id_property": text(
+        PROPERTY,
+        "This is not the name of a property; give letters, digits, '.', '_' and '-'.",
+        100,
+    ),
+    "InputMqtt.topic": text(
+        FILTER,
+        "These are not topics; '+' stands between two '/', and '#' at the end, behind a '/'.",
+        1000,
+    ),
+    "OutputMqtt.topic": text(
+        MQTT_TOPIC, "This is not the name of a topic; give one without '+' and '#'.", 1000
+    ),
     "pattern": text(
         "^[^/]*$", "These are names in the folder; give a pattern without '/', like *.csv.", 200
     ),

@@ -1,0 +1,1 @@
+"""Takes messages from a broker of MQTT."""

@@ -1,0 +1,1 @@
+"""Sends what a window publishes to a broker of MQTT."""

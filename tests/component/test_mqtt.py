@@ -1,0 +1,227 @@
+"""Adapters of MQTT as processes, with a real broker: nothing is lost, nothing is double."""
+
+import contextlib
+import datetime
+import ipaddress
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from paho.mqtt.client import Client, MQTTMessage, MQTTv5
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from espha.adapters.mqtt_output.link import Link, Message
+from espha.adapters.mqtt_output.spec import OutputMqtt
+from espha.checker.watch import read_all
+from espha.kafka.writer import FencedWriter, Record
+from espha.local.ports import HOST
+from support.mosquitto import Mosquitto, running
+from support.net import Net
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+KILLS = 6
+ROWS = 150
+OPEN = ("allow_anonymous true", "log_type all")
+
+
+@pytest.fixture
+def net(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Net]:
+    """Empty topics; adapters of the test end with it."""
+    made = Net(kafka, zookeeper, tmp_path)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def broker() -> Iterator[Mosquitto]:
+    """A broker that takes anybody."""
+    with running(OPEN) as made:
+        yield made
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Mosquitto]:
+    """A broker that takes those who know a password, and encrypts."""
+    make_certificate(tmp_path)
+    passwords = tmp_path / "passwords"
+    passwords.touch()
+    subprocess.run(["mosquitto_passwd", "-b", passwords, "espha", "not-to-be-seen"], check=True)
+    settings = (
+        "allow_anonymous false",
+        f"password_file {passwords}",
+        f"cafile {tmp_path / 'ca.pem'}",
+        f"certfile {tmp_path / 'ca.pem'}",
+        f"keyfile {tmp_path / 'key.pem'}",
+        "require_certificate true",
+    )
+    with running(settings) as made:
+        yield made
+
+
+def make_certificate(folder: Path) -> None:
+    """Write a certificate of the loopback address that is its own authority, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))])
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+        .add_extension(address, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "ca.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
+class Device:
+    """Publishes numbered rows, each until it is acknowledged, and the same again if it has to."""
+
+    def __init__(self, broker: Mosquitto, topic: str) -> None:
+        self._link = Link(OutputMqtt(broker=broker.address, topic=topic), "device")
+        self._sent = 0
+
+    def send(self, until: int, first: int | None = None) -> None:
+        """Publish all rows below a number that are not sent yet, or all from `first` on."""
+        self._sent = self._sent if first is None else first
+        wait_until(lambda: self._go_on(until), 60, "the broker takes messages")
+
+    def _go_on(self, until: int) -> bool:
+        rest = [Message(f"row-{one}", f"{one},0,0,1".encode()) for one in range(self._sent, until)]
+        with contextlib.suppress(OSError):
+            self._sent += self._link.send(rest)
+        return self._sent >= until
+
+
+def test_messages_are_published_once_whatever_is_killed(net: Net, broker: Mosquitto) -> None:
+    """A pair whose active adapter is killed; a broker that is ended, and one that is killed.
+
+    What the broker had not written down when it was killed, only the device still has: it sends
+    that again.
+    """
+    plain = {"opcode": False, "flags": False, "autogenField": False}
+    given = {"broker": broker.address, "topic": "rows/+", "format": plain}
+    for number in range(2):
+        net.start(f"rows-{number}", "input", {"mqtt": given})
+    device = Device(broker, "rows/1")
+
+    def published() -> list[str]:
+        return [each.value for each in read_all(net.kafka.bootstrap, net.inputs)]
+
+    def subscribed() -> bool:
+        text = broker.log.read_text().rpartition("starting")[2]
+        return re.search(r" 1 rows/\+$", text, re.MULTILINE) is not None
+
+    wait_until(subscribed, 60, "an adapter has subscribed")
+    for kill in range(KILLS):
+        count = (kill + 1) * ROWS
+        device.send(count)
+        if kill % 3 == 1:
+            broker.end()
+            broker.start()
+        elif kill == KILLS - 1:
+            broker.kill()
+            broker.start()
+            wait_until(subscribed, 60, "the adapter has subscribed again")
+            device.send(count, first=len(published()))
+        else:
+            net.kill_active()
+    wait_until(lambda: len(published()) >= KILLS * ROWS, 120, "the last row")
+    assert published() == [f"I,N,,{number},0,0,1" for number in range(KILLS * ROWS)]
+
+
+class Listener:
+    """Takes messages, and keeps the first one of each id."""
+
+    def __init__(self, broker: Mosquitto, topic: str) -> None:
+        self.rows: dict[str, str] = {}
+        self.differ = 0
+        self._topic = topic
+        self._client = Client(CallbackAPIVersion.VERSION2, "listener", protocol=MQTTv5)
+        self._client.reconnect_delay_set(1, 1)
+        self._client.on_message = lambda _, __, message: self._take(message)
+        self._client.on_connect = self._subscribe
+        lasting = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        lasting.SessionExpiryInterval = 3600
+        self._client.connect(HOST, broker.port, clean_start=False, properties=lasting)
+        self._client.loop_start()
+
+    def _subscribe(self, *_: object) -> None:
+        self._client.subscribe(self._topic, qos=2)
+
+    def _take(self, message: MQTTMessage) -> None:
+        told: Mapping[str, str] = dict(getattr(message.properties, "UserProperty", ()))
+        row = message.payload.decode()
+        self.differ += self.rows.setdefault(told["espha-id"], row) != row
+
+    def close(self) -> None:
+        """End the connection."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_rows_reach_the_broker_once_by_their_ids(net: Net, broker: Mosquitto, qos: int) -> None:
+    """Adapters that are killed, and a broker that is ended and started again."""
+    with contextlib.closing(Listener(broker, "results")) as listener:
+        given = {"broker": broker.address, "topic": "results", "qos": qos}
+        net.start("results-0", "output", {"mqtt": given})
+        writer = FencedWriter(net.kafka.bootstrap, f"test-{net.prefix}")
+        writer.fence()
+        expected: list[str] = []
+        for kill in range(KILLS):
+            for _ in range(10):
+                rows = [f"I,N, {len(expected) + one},1,2" for one in range(10)]
+                writer.commit([Record(net.outputs, row.encode()) for row in rows])
+                expected += rows
+            goal = len(expected) - 50
+            wait_until(lambda goal=goal: len(listener.rows) >= goal, 120, "messages")  # type: ignore[misc]
+            if kill % 3 == 1:
+                broker.end()
+                broker.start()
+            else:
+                net.kill_active()
+        wait_until(lambda: len(listener.rows) >= len(expected), 120, "the last message")
+        assert list(listener.rows.values()) == expected
+        assert listener.differ == 0
+
+
+def test_password_and_certificates_come_from_the_environment(
+    guarded: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the password, the broker's refusal is said; the password is not."""
+    given = OutputMqtt(broker=guarded.address, topic="results", tls=True)
+    for name, file in (("CA", "ca.pem"), ("CERTIFICATE", "ca.pem"), ("KEY", "key.pem")):
+        monkeypatch.setenv(f"MQTT_{name}_FILE", str(tmp_path / file))
+    with pytest.raises(OSError, match="Not authorized"):
+        Link(given, "nobody").send([Message("1", b"x")])
+    monkeypatch.setenv("MQTT_USERNAME", "espha")
+    monkeypatch.setenv("MQTT_PASSWORD", "not-to-be-seen")
+    assert Link(given, "somebody").send([Message("1", b"x"), Message("2", b"y")]) == 2
+    monkeypatch.delenv("MQTT_CA_FILE")
+    with pytest.raises(OSError, match="self-signed"):
+        Link(given, "somebody").send([Message("1", b"x")])
