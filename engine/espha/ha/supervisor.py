@@ -218,6 +218,8 @@ class Supervisor:
             self._child = Child(self._spawner, self._heard, self._child_ended.set, self._exited)
             if self._follows:
                 self._child.follow()
+            if not self._election:
+                self._child.make_active()  # there is nobody else
             if self._member:
                 self._deaths.follow(self._member.client, self._child)
                 known = self._settings
