@@ -295,27 +295,67 @@ def adapter_run(
     raise typer.Exit(run_command_line(program, words or [], given, model, _say))
 
 
-@adapter.command("file", context_settings={"ignore_unknown_options": True})
-def adapter_file(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            help="--type pub|sub --url dfESP://HOST:PORT/PROJECT/QUERY/WINDOW --fsname FILE, and "
-            "--PROPERTY VALUE for other properties of an fs connector; or the switches of "
-            "dfesp_fs_adapter",
-            metavar="…",
-        ),
-    ],
-    name: AdapterNameOption = "",
-    kafka_cfg: KafkaCfgOption = None,
-    model: AdapterModelOption = None,
-) -> None:
-    """Publish a file, or write one, with the properties of an fs connector as options."""
-    from espha.adapters.translation import Given
-    from espha.connectors.commands import FILE_ADAPTER
-    from espha.local.command_lines import run_command_line
+_PLACE = "--type pub|sub --url dfESP://HOST:PORT/PROJECT/QUERY/WINDOW"
 
-    raise typer.Exit(run_command_line(FILE_ADAPTER, words, Given(name, kafka_cfg), model, _say))
+
+def _adapter_command(kind: str, program: str, what: str, options: str) -> None:
+    """Make the command that runs one kind of adapter by properties of connectors."""
+
+    @adapter.command(kind, help=what, context_settings={"ignore_unknown_options": True})
+    def run(
+        words: Annotated[
+            list[str], typer.Argument(help=f"{_PLACE} {options}, and others", metavar="…")
+        ],
+        name: AdapterNameOption = "",
+        kafka_cfg: KafkaCfgOption = None,
+        database: DatabaseOption = "",
+        model: AdapterModelOption = None,
+    ) -> None:
+        from espha.adapters.translation import Given
+        from espha.local.command_lines import run_command_line
+
+        given = Given(name, kafka_cfg, database)
+        raise typer.Exit(run_command_line(program, words, given, model, _say))
+
+
+_adapter_command(
+    "file",
+    "dfesp_fs_adapter",
+    "Publish a file, or write one, with the properties of an fs connector as options.",
+    "--fsname FILE; or the switches of dfesp_fs_adapter",
+)
+_adapter_command(
+    "socket",
+    "socket",
+    "Take lines over TCP, or send them, with the properties of an fs connector as options.",
+    "[--host HOST] --port PORT --fstype csv|json --ids true|false",
+)
+_adapter_command(
+    "http",
+    "http",
+    "Take rows over HTTP (type pub), or post them to a server (type sub).",
+    "--port PORT or --address http[s]://HOST/PATH, --fstype csv|json",
+)
+_adapter_command(
+    "kafka",
+    "kafka",
+    "Read a topic of another Kafka cluster, or write one, with the properties of a kafka "
+    "connector as options.",
+    "--kafkahostport HOST:PORT --kafkatopic TOPIC --kafkatype csv|json",
+)
+_adapter_command(
+    "mqtt",
+    "mqtt",
+    "Subscribe to topics of a broker of MQTT, or publish to one, with the properties of an mqtt "
+    "connector as options.",
+    "--mqtthost HOST --mqttport PORT --mqtttopic TOPIC --mqttmsgtype csv|json --mqttqos 1|2",
+)
+_adapter_command(
+    "table",
+    "table",
+    "Write a table of a database, a row for each key.",
+    "--desttablename TABLE",
+)
 
 
 @sample.command("memory")

@@ -3,8 +3,10 @@
 import contextlib
 import datetime
 import ipaddress
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,28 +22,25 @@ from paho.mqtt.properties import Properties
 
 from espha.adapters.mqtt_output.link import Link, Message
 from espha.adapters.mqtt_output.spec import OutputMqtt
-from espha.checker.watch import read_all
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST
 from support.mosquitto import Mosquitto, running
-from support.net import Net
+from support.adapters import Adapters, stopped_at_the_end
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
 KILLS = 6
 ROWS = 150
+SUBSCRIBED = re.compile(r" 1 rows/[+#]$", re.MULTILINE)
 OPEN = ("allow_anonymous true", "log_type all")
 
 
 @pytest.fixture
-def net(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Net]:
+def net(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Adapters]:
     """Empty topics; adapters of the test end with it."""
-    made = Net(kafka, zookeeper, tmp_path)
-    try:
+    with stopped_at_the_end(Adapters(kafka, zookeeper, tmp_path)) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ class Device:
         return self._sent >= until
 
 
-def test_messages_are_published_once_whatever_is_killed(net: Net, broker: Mosquitto) -> None:
+def test_messages_are_published_once_whatever_is_killed(net: Adapters, broker: Mosquitto) -> None:
     """A pair whose active adapter is killed; a broker that is ended, and one that is killed.
 
     What the broker had not written down when it was killed, only the device still has: it sends
@@ -126,15 +125,12 @@ def test_messages_are_published_once_whatever_is_killed(net: Net, broker: Mosqui
     plain = {"opcode": False, "flags": False, "autogenField": False}
     given = {"broker": broker.address, "topic": "rows/+", "format": plain}
     for number in range(2):
-        net.start(f"rows-{number}", "input", {"mqtt": given})
+        net.start(f"rows-{number}", "input", mqtt=given)
     device = Device(broker, "rows/1")
-
-    def published() -> list[str]:
-        return [each.value for each in read_all(net.kafka.bootstrap, net.inputs)]
 
     def subscribed() -> bool:
         text = broker.log.read_text().rpartition("starting")[2]
-        return re.search(r" 1 rows/\+$", text, re.MULTILINE) is not None
+        return SUBSCRIBED.search(text) is not None
 
     wait_until(subscribed, 60, "an adapter has subscribed")
     for kill in range(KILLS):
@@ -147,11 +143,11 @@ def test_messages_are_published_once_whatever_is_killed(net: Net, broker: Mosqui
             broker.kill()
             broker.start()
             wait_until(subscribed, 60, "the adapter has subscribed again")
-            device.send(count, first=len(published()))
+            device.send(count, first=len(net.published()))
         else:
             net.kill_active()
-    wait_until(lambda: len(published()) >= KILLS * ROWS, 120, "the last row")
-    assert published() == [f"I,N,,{number},0,0,1" for number in range(KILLS * ROWS)]
+    wait_until(lambda: len(net.published()) >= KILLS * ROWS, 120, "the last row")
+    assert net.published() == [f"I,N,,{number},0,0,1" for number in range(KILLS * ROWS)]
 
 
 class Listener:
@@ -185,18 +181,18 @@ class Listener:
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_rows_reach_the_broker_once_by_their_ids(net: Net, broker: Mosquitto, qos: int) -> None:
+def test_rows_reach_the_broker_once_by_their_ids(net: Adapters, broker: Mosquitto, qos: int) -> None:
     """Adapters that are killed, and a broker that is ended and started again."""
     with contextlib.closing(Listener(broker, "results")) as listener:
         given = {"broker": broker.address, "topic": "results", "qos": qos}
-        net.start("results-0", "output", {"mqtt": given})
+        net.start("results-0", "output", mqtt=given)
         writer = FencedWriter(net.kafka.bootstrap, f"test-{net.prefix}")
         writer.fence()
         expected: list[str] = []
         for kill in range(KILLS):
             for _ in range(10):
                 rows = [f"I,N, {len(expected) + one},1,2" for one in range(10)]
-                writer.commit([Record(net.outputs, row.encode()) for row in rows])
+                writer.commit([Record(net.output_topic, row.encode()) for row in rows])
                 expected += rows
             goal = len(expected) - 50
             wait_until(lambda goal=goal: len(listener.rows) >= goal, 120, "messages")  # type: ignore[misc]
@@ -208,6 +204,35 @@ def test_rows_reach_the_broker_once_by_their_ids(net: Net, broker: Mosquitto, qo
         wait_until(lambda: len(listener.rows) >= len(expected), 120, "the last message")
         assert list(listener.rows.values()) == expected
         assert listener.differ == 0
+
+
+@contextlib.contextmanager
+def command_line(net: Adapters, *words: str) -> Iterator[None]:
+    """Run `espha adapter mqtt …` as long as the block lasts."""
+    command = [sys.executable, "-m", "espha.cli", "adapter", "mqtt", *words]
+    environment = {**os.environ, **net.environment}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def test_command_lines_bring_rows_in_and_results_out(net: Adapters, broker: Mosquitto) -> None:
+    """With the properties of connectors as options."""
+    place = ("--mqtthost", HOST, "--mqttport", str(broker.port))
+    columns = ("--addcsvopcode=true", "--addcsvflags=normal", "--noautogenfield=true")
+    url = "dfESP://engine:61001/HA_Project/cq"
+    with contextlib.closing(Listener(broker, "results")) as listener:
+        net.run("mqtt", "--type=sub", f"--url={url}/outbound", *place, "--mqtttopic=results")
+        net.run("mqtt", "--type=pub", f"--url={url}/memory", *place, "--mqtttopic=rows/#", *columns)
+        wait_until(lambda: bool(SUBSCRIBED.search(broker.log.read_text())), 60, "it has subscribed")
+        Device(broker, "rows/1").send(3)
+        wait_until(lambda: len(net.published()) == 3, 60, "the rows")
+        writer = FencedWriter(net.kafka.bootstrap, f"test-{net.prefix}")
+        writer.fence()
+        writer.commit([Record(net.output_topic, b"I,N, 1,1,2")])
+        wait_until(lambda: list(listener.rows.values()) == ["I,N, 1,1,2"], 60, "the result")
 
 
 def test_password_and_certificates_come_from_the_environment(

@@ -4,10 +4,11 @@ A command line (`dfesp_fs_adapter …`) and a connector of a model say the same,
 has no effect here becomes a note; what cannot be done becomes a problem, and nothing is guessed.
 """
 
+import errno
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
@@ -15,56 +16,40 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 
 from espha.adapters.config import AdapterConfig, Direction
+from espha.adapters.findings import CONNECTION, SNAPSHOT, Findings, check_names, first
+from espha.adapters.translated_files import file_settings, is_socket
+from espha.adapters.translated_streams import (
+    Task,
+    http_settings,
+    kafka_settings,
+    mqtt_settings,
+    socket_settings,
+    timer_settings,
+)
 from espha.adapters.types import InputConfig, OutputConfig, adapters
 from espha.connectors.commands import CAS_ADAPTER, DATABASE_ADAPTER, FILE_ADAPTER, CommandLine
-from espha.connectors.connectors import open_tokens
 from espha.connectors.databases import postgres_url
-from espha.connectors.files import (
-    SOURCE_PROPERTIES,
-    TARGET_PROPERTIES,
-    file_source,
-    file_target,
-    whole_property,
-)
 from espha.connectors.kafka_cfg import KafkaCfg, read_kafka_cfg
-from espha.records.layout import CsvLayout
 
-_PROGRAMS: Final = frozenset({FILE_ADAPTER, DATABASE_ADAPTER, CAS_ADAPTER})
+_TABLE: Final = "table"
+_STREAMS: Final = {
+    "socket": socket_settings,
+    "http": http_settings,
+    "kafka": kafka_settings,
+    "mqtt": mqtt_settings,
+}
+_TABLES: Final = frozenset({DATABASE_ADAPTER, CAS_ADAPTER, _TABLE})
+_PROGRAMS: Final = frozenset({FILE_ADAPTER, *_TABLES, *_STREAMS})
+"""Adapters of SAS Event Stream Processing, and our own by their names."""
+_CLASSES: Final = frozenset({"fs", "mqtt", "timer"})
+"""Classes of connectors in a model that become adapters."""
 _DEFAULT_CFG: Final = "kafka.cfg"
 _DIRECTIONS: Final[Mapping[str, Direction]] = {"pub": "pub", "sub": "sub"}
-_SOCKET: Final = re.compile(r"[A-Za-z0-9._-]*:\d{1,5}")
 _URL: Final = re.compile(
     r"(?i:dfesp)://(?P<host>[^\s/:,?]+):(?P<port>\d{1,5})"
     r"/(?P<project>[^\s/,?]+)/(?P<query>[^\s/,?]+)/(?P<window>[^\s/,?]+)(\?(?P<options>\S*))?"
 )
-_CONNECTION: Final = frozenset({"type", "url", "transport", "transportconfigfile", "active"})
-_TABLE: Final = "table"
 _TABLE_PROPERTIES: Final = frozenset({"connectstring", "desttablename", "rmretdel"})
-_WITHOUT_EFFECT: Final = {
-    "blocksize": "transactions are made by time and size",
-    "transactional": "transactions are made by time and size",
-    "prebuffer": "rows are published as they are read",
-    "quiesceproject": "a project goes on",
-    "ignorecsvparseerrors": "rows that cannot be read become dead letters, and the others go on",
-    "loglevel": "logs have one level",
-    "logconfigfile": "logs are lines of JSON",
-    "configfilesection": "there is no such file",
-    "unbufferedoutputstreams": "what is written is on the disk",
-    "commitrows": "transactions are made by time and size",
-    "commitsecs": "transactions are made by time and size",
-    "maxcolbinding": "columns have any width",
-    "ignoresqlerrors": "a row that the database refuses stops the adapter, so none is lost",
-    "pwdencrypted": "the password is given in PGPASSWORD",
-    "cashostport": "rows go to a database, not to CAS",
-}
-_ROTATION: Final = {"periodicity": "rotateSeconds", "maxfilesize": "rotateBytes"}
-_RATE: Final = "rows pass as fast as they come"
-_ENDLESS: Final = "the adapter does not end with the file; it waits for more until it is ended"
-_DATES: Final = (
-    "dates are written as on the topic: say it in property dateformat of the window's Kafka "
-    "connector"
-)
-_SNAPSHOT: Final = "everything that the topic holds is written, from its first record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +77,6 @@ class Translation:
     prefix: str = ""
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-
-
-@dataclass
-class _Findings:
-    """Notes and problems, each one once."""
-
-    notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def refuse(self, text: str) -> None:
-        if text not in self.problems:
-            self.problems.append(text)
 
 
 class Given(NamedTuple):
@@ -139,8 +108,10 @@ def translate(
     """
     if line.program not in _PROGRAMS:
         return Translation(problems=(_no_substitute(line.program),))
-    found = _Findings(problems=list(line.problems))
+    found = Findings(problems=list(line.problems))
     values = dict(line.properties)
+    if not line.program.startswith("dfesp_"):
+        values.setdefault("transport", "kafka")
     cfg = _kafka(values, read, given.kafka_cfg, found)
     if cfg.date_format and not values.get("dateformat"):
         values["dateformat"] = cfg.date_format
@@ -148,10 +119,10 @@ def translate(
     direction = _direction(values, found)
     config = None
     if direction is not None:
-        kind, settings = _settings(line.program, direction, values, given.database, found)
+        task = Task(direction, values, read, found)
+        kind, settings = _settings(line.program, task, given.database)
         group = cfg.group if cfg.failover and direction == "pub" else ""
-        file = values.get("fsname") or values.get("desttablename", "")
-        made = given.name or _name(group or Path(file).stem, window, group or file)
+        made = given.name or _name_of(line.program, group, window, values)
         config = _config(direction, {"name": made, "window": window, kind: settings}, found)
     return Translation(
         config=config,
@@ -166,44 +137,85 @@ def translate(
     )
 
 
-def translate_file(
-    direction: Direction, window: str, properties: Mapping[str, str], label: str
+def translate_connector(
+    class_: str, direction: Direction, window: str, properties: Mapping[str, str], label: str
 ) -> Translation:
-    """Translate the properties of an fs connector in a model.
+    """Translate the properties of a connector in a model.
 
     Args:
+        class_: of the connector: fs, mqtt or timer.
         direction: of the connector.
         window: its window, "query/window".
         properties: by name.
         label: what tells the window's connectors apart.
     """
-    found = _Findings()
-    settings = _file(direction, properties, found)
+    found = Findings()
+    task = Task(direction, properties, _read_nothing, found)
+    kind, settings = _guarded(found, lambda: _of_class(class_, task, label))
     name = _name(window.rpartition("/")[2], window, label)
-    config = _config(direction, {"name": name, "window": window, "file": settings}, found)
+    config = _config(direction, {"name": name, "window": window, kind: settings}, found)
     return Translation(config=config, notes=tuple(found.notes), problems=tuple(found.problems))
 
 
-def _settings(
-    program: str,
-    direction: Direction,
-    values: Mapping[str, str],
-    database: str,
-    found: _Findings,
-) -> tuple[str, dict[str, Any]]:
+def is_translated(class_: str) -> bool:
+    """Tell whether connectors of a class become adapters."""
+    return class_ in _CLASSES
+
+
+_Made = tuple[str, dict[str, Any]]
+"""The type of an adapter, and its settings."""
+
+
+def _of_class(class_: str, task: Task, label: str) -> _Made:
+    if class_ == "timer":
+        return "timer", timer_settings(task, label)
+    return ("mqtt", mqtt_settings(task)) if class_ == "mqtt" else _file_or_socket(task)
+
+
+def _file_or_socket(task: Task) -> _Made:
+    if is_socket(task.text("fsname")):
+        return "socket", socket_settings(task)
+    return "file", file_settings(task.direction, task.values, task.found)
+
+
+def _settings(program: str, task: Task, database: str) -> _Made:
     if program == FILE_ADAPTER:
-        return "file", _file(direction, values, found)
-    if _TABLE not in [one.name for one in adapters(direction)]:
-        found.refuse(_no_substitute(program))
+        return _guarded(task.found, lambda: _file_or_socket(task))
+    if program in _STREAMS:
+        return _guarded(task.found, lambda: (program, _STREAMS[program](task)))
+    if _TABLE not in [one.name for one in adapters(task.direction)]:
+        task.found.refuse(_no_substitute(program))
         return "file", {}
-    return _TABLE, _table(program, values, database, found)
+    return _TABLE, _table(program, task.values, database, task.found)
+
+
+def _guarded(found: Findings, make: Callable[[], _Made]) -> _Made:
+    """Make it; a property with a value that it cannot have becomes a problem."""
+    try:
+        return make()
+    except ValueError as error:
+        found.refuse(first(error))
+        return "file", {}
+
+
+def _read_nothing(_: Path) -> str:
+    raise OSError(errno.ENOENT, "files that a model names cannot be read here")
+
+
+def _name_of(program: str, group: str, window: str, values: Mapping[str, str]) -> str:
+    """Return the name of the adapter of a command line: of its group, or of what it reads."""
+    file = values.get("fsname") or values.get("desttablename", "")
+    if group or program not in _STREAMS:
+        return _name(group or Path(file).stem, window, group or file)
+    places = ("host", "port", "address", "kafkahostport", "kafkatopic", "mqtthost", "mqtttopic")
+    return _name(program, window, file, *(values.get(one, "") for one in places))
 
 
 def _table(
-    program: str, values: Mapping[str, str], database: str, found: _Findings
+    program: str, values: Mapping[str, str], database: str, found: Findings
 ) -> dict[str, Any]:
     """Return the settings of a table; what stands in a connectstring is never repeated."""
-    _check_names(values, _TABLE_PROPERTIES | _CONNECTION, found)
+    check_names(values, _TABLE_PROPERTIES | CONNECTION, found)
     if values.get("rmretdel", "").strip().lower() == "true":
         found.refuse("rmretdel cannot be followed: rows are written as they are on the topic")
     place = database or postgres_url(values.get("connectstring", ""))
@@ -231,80 +243,7 @@ def _no_substitute(program: str) -> str:
     )
 
 
-def _file(direction: Direction, values: Mapping[str, str], found: _Findings) -> dict[str, Any]:
-    name = values.get("fsname", "").strip()
-    tokens = open_tokens({"fsname": name})
-    if tokens:
-        found.refuse(f"fsname: nothing says what @{tokens[0]}@ is")
-    if _SOCKET.fullmatch(name):
-        found.refuse(
-            f"fsname {name!r} is a socket, and this adapter is one of files; configure an adapter "
-            f'with "socket": {{"connect": "{name}"}} in place of "file"'
-        )
-    if "$" in name:
-        found.note(f"fsname {name!r}: variables are the shell's; write what they stand for")
-    own = SOURCE_PROPERTIES if direction == "pub" else TARGET_PROPERTIES | {*_ROTATION, "rate"}
-    _check_names(values, own | _CONNECTION, found)
-    read = _input_file if direction == "pub" else _output_file
-    try:
-        return read(values, found)
-    except (ValueError, ValidationError) as error:
-        found.refuse(_first(error))
-        return {}
-
-
-def _check_names(values: Mapping[str, str], known: Set[str], found: _Findings) -> None:
-    for one in values:
-        if one in _WITHOUT_EFFECT:
-            found.note(f"{one} has no effect: {_WITHOUT_EFFECT[one]}")
-        elif one not in known:
-            found.refuse(f"property {one[:60]!r} is not known")
-
-
-def _input_file(values: Mapping[str, str], found: _Findings) -> dict[str, Any]:
-    source = file_source(values)
-    if source.layout.format != "csv":
-        found.refuse(f"fstype {source.layout.format} is not read by the file adapter; use csv")
-    if source.rate:
-        found.note(f"rate has no effect: {_RATE}")
-    for name in ("repeatcount", "maxevents"):
-        if whole_property(values, name, 0):
-            found.refuse(f"{name} cannot be followed: a file is published whole, and once")
-    if not source.growing:
-        found.note(_ENDLESS)
-    layout = CsvLayout.model_validate(
-        source.layout.model_dump(include=set(CsvLayout.model_fields))
-    ).model_dump(by_alias=True, exclude_defaults=True)
-    growing = {"growing": True} if source.growing else {}
-    return {"path": source.file, **growing, **layout}
-
-
-def _output_file(values: Mapping[str, str], found: _Findings) -> dict[str, Any]:
-    target = file_target(values)
-    if target.format == "xml":
-        found.refuse("fstype xml is not written by the file adapter; use csv or json")
-    if target.collapse:
-        found.refuse("collapse cannot be followed: records are written as they are on the topic")
-    if target.drop_retention_deletes:
-        found.refuse("rmretdel cannot be followed: records are written as they are on the topic")
-    if values.get("rate"):
-        found.note(f"rate has no effect: {_RATE}")
-    if target.snapshot:
-        found.note(f"snapshot has no effect: {_SNAPSHOT}")
-    if target.date_format:
-        found.note(f"dateformat has no effect: {_DATES}")
-    if values.get("doubleprecision"):
-        found.note(f"doubleprecision has no effect: {_DATES.replace('dateformat', 'it')}")
-    rotation = {ours: whole_property(values, name, 0) for name, ours in _ROTATION.items()}
-    return {
-        "path": target.file,
-        **({"format": "json"} if target.format == "json" else {}),
-        **({} if target.header == "none" else {"header": target.header}),
-        **{name: limit for name, limit in rotation.items() if limit},
-    }
-
-
-def _url(text: str, found: _Findings) -> tuple[str, str, str]:
+def _url(text: str, found: Findings) -> tuple[str, str, str]:
     """Return project, window and topic prefix that an address of a window names."""
     parts = _URL.fullmatch(text.strip())
     if parts is None:
@@ -317,16 +256,16 @@ def _url(text: str, found: _Findings) -> tuple[str, str, str]:
     return parts["project"], window, f"{parts['host']}_{parts['port']}"
 
 
-def _url_option(option: str, on: bool, found: _Findings) -> None:
+def _url_option(option: str, on: bool, found: Findings) -> None:
     if option in {"collapse", "rmretdel"} and on:
         found.refuse(f"url: {option}=true cannot be followed: records are written as they are")
     elif option == "snapshot" and on:
-        found.note(f"url: snapshot=true has no effect: {_SNAPSHOT}")
+        found.note(f"url: snapshot=true has no effect: {SNAPSHOT}")
     elif option not in {"collapse", "rmretdel", "snapshot"}:
         found.refuse(f"url: option {option[:60]!r} is not known")
 
 
-def _direction(values: Mapping[str, str], found: _Findings) -> Direction | None:
+def _direction(values: Mapping[str, str], found: Findings) -> Direction | None:
     text = values.get("type", "").strip().lower()
     known = _DIRECTIONS.get(text)
     if known is None:
@@ -338,7 +277,7 @@ def _kafka(
     values: Mapping[str, str],
     read: Callable[[Path], str],
     instead: Path | None,
-    found: _Findings,
+    found: Findings,
 ) -> KafkaCfg:
     transport = values.get("transport", "").strip().lower()
     if transport in {"", "native"}:
@@ -356,7 +295,7 @@ def _kafka(
             found.refuse(f"transportconfigfile {path}: {error.strerror}")
         return KafkaCfg()
     except ValueError as error:
-        found.refuse(f"{path or _DEFAULT_CFG}: {_first(error)}")
+        found.refuse(f"{path or _DEFAULT_CFG}: {first(error)}")
         return KafkaCfg()
     for note in cfg.notes:
         found.note(f"{path or _DEFAULT_CFG}: {note}")
@@ -368,7 +307,7 @@ def _kafka(
 
 
 def _config(
-    direction: Direction, values: Mapping[str, Any], found: _Findings
+    direction: Direction, values: Mapping[str, Any], found: Findings
 ) -> InputConfig | OutputConfig | None:
     if found.problems:
         return None
@@ -390,10 +329,3 @@ def _name(readable: str, *identity: str) -> str:
     """
     words = re.sub(r"[^a-z0-9]", "", readable.lower())[:14]
     return words + hashlib.blake2b("\0".join(identity).encode(), digest_size=3).hexdigest()
-
-
-def _first(error: ValueError) -> str:
-    if isinstance(error, ValidationError):
-        problem = error.errors()[0]
-        return f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
-    return str(error)

@@ -92,7 +92,7 @@ def file_source(properties: Mapping[str, str]) -> FileSource:
         rate=whole_property(properties, "rate", 0),
         repeat=whole_property(properties, "repeatcount", 0),
         most=whole_property(properties, "maxevents", 0) or None,
-        growing=_boolean(properties, "growinginputfile"),
+        growing=flag_property(properties, "growinginputfile"),
     )
 
 
@@ -104,14 +104,14 @@ def layout_of(properties: Mapping[str, str]) -> Layout:
     """
     flags = _one_of(properties, "addcsvflags", ("", "none", "normal", "partialupdate"))
     return Layout(
-        opcode=not _boolean(properties, "addcsvopcode"),
+        opcode=not flag_property(properties, "addcsvopcode"),
         flags=flags in {"", "none"},
-        upsert=_boolean(properties, "publishwithupsert"),
+        upsert=flag_property(properties, "publishwithupsert"),
         partial=flags == "partialupdate",
-        autogen_field=not _boolean(properties, "noautogenfield"),
+        autogen_field=not flag_property(properties, "noautogenfield"),
         date_format=check_date_format(properties.get("dateformat", "").strip()),
         delimiter=read_delimiter(properties.get("csvfielddelimiter") or ","),
-        strip_nulls=_boolean(properties, "stripnullsfromcsv"),
+        strip_nulls=flag_property(properties, "stripnullsfromcsv"),
     )
 
 
@@ -135,9 +135,9 @@ def file_target(properties: Mapping[str, str]) -> FileTarget:
         file=_file(properties),
         format=_format(properties),
         header="full" if header == "full" else "true" if header == "true" else "none",
-        snapshot=_boolean(properties, "snapshot"),
-        collapse=_boolean(properties, "collapse"),
-        drop_retention_deletes=_boolean(properties, "rmretdel"),
+        snapshot=flag_property(properties, "snapshot"),
+        collapse=flag_property(properties, "collapse"),
+        drop_retention_deletes=flag_property(properties, "rmretdel"),
         date_format=properties.get("dateformat", ""),
         precision=precision_of(properties),
     )
@@ -202,12 +202,14 @@ def _one_of(properties: Mapping[str, str], name: str, known: tuple[str, ...]) ->
     raise ValueError(f"property {name!r} is {text!r}; use one of {listed}")
 
 
-def _boolean(properties: Mapping[str, str], name: str) -> bool:
-    return _one_of(properties, name, ("", "true", "false", "1", "0", "yes", "no")) in {
-        "true",
-        "1",
-        "yes",
-    }
+def flag_property(properties: Mapping[str, str], name: str) -> bool:
+    """Read true or false; without the property it is false.
+
+    Raises:
+        ValueError: it is something else; the text says so.
+    """
+    known = ("", "true", "false", "1", "0", "yes", "no")
+    return _one_of(properties, name, known) in {"true", "1", "yes"}
 
 
 def whole_property(properties: Mapping[str, str], name: str, default: int) -> int:

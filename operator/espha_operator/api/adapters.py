@@ -315,10 +315,10 @@ class Adapters(Part):
 
     from_model: bool = Field(
         False,
-        description="Connectors of class fs in the model become adapters, too. Their files lie on "
-        "the volume: a relative path is one under /data, an absolute one is taken as if the volume "
-        "were the root. A window that is written to a file gets an output topic. Connectors of "
-        "other classes but kafka are named in the status.",
+        description="Connectors of the classes fs, mqtt and timer in the model become adapters, "
+        "too. Their files lie on the volume: a relative path is one under /data, an absolute one "
+        "is taken as if the volume were the root. A window that is written to gets an output "
+        "topic. Connectors of other classes but kafka are named in the status.",
     )
     volume: Volume | None = Field(
         None, description="Where the files of the model's connectors are; fromModel needs it."

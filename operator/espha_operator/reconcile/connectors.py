@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lxml import etree
 from pydantic import ValidationError
 
-from espha.adapters.translation import translate_file
+from espha.adapters.translation import is_translated, translate_connector
 from espha.connectors.commands import adapter_properties
 from espha.connectors.files import KAFKA_TARGET_PROPERTIES
 from espha.connectors.topics import TopicPlan
@@ -47,6 +47,18 @@ class _Collected:
     not_run: list[str] = field(default_factory=list)
 
 
+class _Told(NamedTuple):
+    """What a connector says.
+
+    Attributes:
+        class_: fs, mqtt or timer.
+        properties: by name.
+    """
+
+    class_: str
+    properties: dict[str, str]
+
+
 class _Place(NamedTuple):
     """A connector of a window, and the name that stays when others come and go."""
 
@@ -71,15 +83,15 @@ def adapters(project: Project, topics: TopicPlan, spec: Adapters) -> Found:
         return Found()
     found = _Collected()
     for place in _places(project):
-        properties = _file_properties(place, found)
-        if properties is not None:
-            _add(place, properties, topics, spec.volume.claim_name, found)
+        told = _translated(place, found)
+        if told is not None:
+            _add(place, told, topics, spec.volume.claim_name, found)
     _refuse_doubles(spec, found)
     return Found(tuple(found.adapters), tuple(found.unfit), tuple(found.not_run))
 
 
 def with_topics(xml: str, source: str, project: Project, spec: Adapters) -> str:
-    """Return a model in which each window that is to be written to a file has an output topic.
+    """Return a model in which each window that is to be written has an output topic.
 
     Such a window gets a Kafka connector, as if its author had given it one: engines, adapters and
     the digest of the model then agree without being told.
@@ -112,12 +124,12 @@ def with_topics(xml: str, source: str, project: Project, spec: Adapters) -> str:
 
 
 def _first_target(path: str, project: Project) -> dict[str, str] | None:
-    """Return the properties of the first connector that writes a window to a file."""
+    """Return the properties of the first connector that takes what a window publishes."""
     for place in _places(project):
         if place.window == path and place.connector.type == "sub":
-            properties = _file_properties(place, _Collected())
-            if properties is not None:
-                return properties
+            told = _translated(place, _Collected())
+            if told is not None:
+                return told.properties
     return None
 
 
@@ -164,16 +176,16 @@ def _places(project: Project) -> Iterator[_Place]:
             yield _Place(path, connector, label)
 
 
-def _file_properties(place: _Place, found: _Collected) -> dict[str, str] | None:
-    """Return the properties of a connector of files; None: it is another one."""
+def _translated(place: _Place, found: _Collected) -> _Told | None:
+    """Return what becomes an adapter of a connector; None: nothing does."""
     connector = place.connector
     if connector.class_ == "kafka":
         return None
-    if connector.class_ == "fs":
-        return dict(connector.properties)
+    if is_translated(connector.class_):
+        return _Told(connector.class_, dict(connector.properties))
     if connector.class_ == "adapter":
         try:
-            return adapter_properties(connector.properties.get("command", ""))
+            return _Told("fs", adapter_properties(connector.properties.get("command", "")))
         except ValueError as error:
             found.not_run.append(f"Model, {place} is not run: {error}.")
             return None
@@ -183,26 +195,24 @@ def _file_properties(place: _Place, found: _Collected) -> dict[str, str] | None:
     return None
 
 
-def _add(
-    place: _Place, properties: dict[str, str], topics: TopicPlan, claim: str, found: _Collected
-) -> None:
+def _add(place: _Place, connector: _Told, topics: TopicPlan, claim: str, found: _Collected) -> None:
     way = place.connector.type
     if way == "sub" and place.window not in topics.outputs:
         found.unfit.append(
             f"{place}: the window has no kafka connector of type sub, so nothing of it can be "
-            "written to a file; give it one"
+            "written; give it one"
         )
         return
-    file = properties.get("fsname", "")
-    for token, folder in _FOLDERS.items():
-        file = file.replace(token, folder)
-    made = translate_file(way, place.window, {**properties, "fsname": file}, place.label)
+    made = translate_connector(
+        connector.class_, way, place.window, _placed(connector.properties), place.label
+    )
     if made.config is None:
         found.unfit += [f"{place}: {problem}" for problem in made.problems]
         return
     told = json.loads(made.config.text())
-    told["file"]["path"] = _on_volume(told["file"]["path"])
-    told["volume"] = {"claimName": claim}
+    if "file" in told:
+        told["file"]["path"] = _on_volume(told["file"]["path"])
+        told["volume"] = {"claimName": claim}
     kind: type[Adapter] = InputAdapter if way == "pub" else OutputAdapter
     try:
         found.adapters.append(kind.model_validate(told))
@@ -215,6 +225,14 @@ def _add(
             )
         else:
             found.unfit += [f"{place}: {one['msg']}" for one in error.errors()]
+
+
+def _placed(properties: dict[str, str]) -> dict[str, str]:
+    """Return the properties with the folders of a package where the volume has them."""
+    file = properties.get("fsname", "")
+    for token, folder in _FOLDERS.items():
+        file = file.replace(token, folder)
+    return {**properties, "fsname": file} if file else properties
 
 
 def _on_volume(path: str) -> str:

@@ -13,14 +13,14 @@ from espha.adapters.copying import Taken
 from espha.adapters.formats.outgoing import Outgoing
 from espha.adapters.mqtt_broker import MqttBroker
 from espha.adapters.mqtt_input.deliveries import Deliveries, Delivery
-from espha.adapters.mqtt_input.run import Messages
+from espha.adapters.mqtt_input.run import Messages, Position
 from espha.adapters.mqtt_input.spec import InputMqtt
 from espha.adapters.mqtt_output.link import Message
 from espha.adapters.mqtt_output.run import Output
 from espha.adapters.mqtt_output.spec import OutputMqtt
 from espha.adapters.output_records import Rejected
 from espha.adapters.receiving import Parcel
-from espha.adapters.remembered import Position, digest
+from espha.adapters.remembered import digest
 
 PLACE: Mapping[str, Any] = {"broker": "broker:1883"}
 
@@ -111,6 +111,7 @@ def test_a_message_whose_id_is_known_is_not_published_again() -> None:
     assert found == [1, 1, 0, 1, 1, 1]  # two are remembered
     assert (position.requests, position.rows) == (5, 5)
     assert position.ids == (digest("c"), digest("a"))
+    assert position.progress(1).position == "5 messages, 5 rows"
     assert Position.of("in", {"requests": 5, "rows": 5, "ids": " ".join(position.ids)}) == position
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espha.adapters.config import AdapterConfig
-from espha.adapters.translation import Given, Translation, translate, translate_file
+from espha.adapters.translation import Given, Translation, translate, translate_connector
 from espha.adapters.types import adapters
 from espha.connectors.commands import read_command, read_words
 from espha_operator.api.adapters import InputAdapter
@@ -29,6 +29,8 @@ def read(path: Path) -> str:
         return CFG % "true"
     if path.name == "alone.cfg":
         return CFG % "false"
+    if path.name == "row.proto":
+        return "of Row"
     raise FileNotFoundError(2, "No such file or directory")
 
 
@@ -137,7 +139,9 @@ def test_the_resource_takes_the_names_that_are_made(file: str) -> None:
         ("-f x -t xyz", "property 'fstype' is 'xyz'; use one of csv, json, xml"),
         ("-f x -x two", "property 'header' is 'two'; give a whole number"),
         ("-t csv", "property 'fsname' is missing: the name of the file"),
-        ("-f host:5555", "fsname 'host:5555' is a socket, and this adapter is one of files"),
+        ("-f host:5555 -x 1", "header is for files, not for sockets"),
+        ("-f host:5555 -t xml", "fstype 'xml' cannot be followed; use csv or json"),
+        ("-f host:99999", "there is no port of 65535 at most: give port, or fsname HOST:PORT"),
         ("-f @DIR@/x", "fsname: nothing says what @DIR@ is"),
         ("-f x -l solace", "transport 'solace' is not supported; use kafka"),
         ("-f x -l kafka -j /no.cfg", "transportconfigfile /no.cfg: No such file or directory"),
@@ -176,8 +180,8 @@ def test_another_program_has_no_substitute() -> None:
 
 def test_a_connector_of_a_model() -> None:
     properties = {"type": "pub", "fsname": "in.csv", "fstype": "csv", "header": "true"}
-    one = translate_file("pub", "cq/source", properties, "first")
-    other = translate_file("pub", "cq/source", properties, "second")
+    one = translate_connector("fs", "pub", "cq/source", properties, "first")
+    other = translate_connector("fs", "pub", "cq/source", properties, "second")
     assert values(one)["file"] == {"path": "in.csv", "headerLines": 1}
     assert values(one)["name"] != values(other)["name"]
 
@@ -224,18 +228,139 @@ def test_tables_are_not_read() -> None:
     assert problem.startswith("there is no substitute for 'dfesp_db_adapter'")
 
 
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        ("dfesp_fs_adapter -f host:5555 -i -O -F normal", {"socket": {
+            "connect": "host:5555", "format": {"opcode": False, "flags": False}}}),
+        ("dfesp_fs_adapter -f :5555", {"socket": {"port": 5555}}),
+        ("socket --port 5555 --fstype json --addcsvopcode true --ids true",
+         {"socket": {"port": 5555, "format": {"type": "json"}, "ids": True}}),
+        ("socket --host h --port 5555", {"socket": {"connect": "h:5555"}}),
+        ("http --port 8090 --publishwithupsert true", {"http": {
+            "port": 8090, "format": {"upsert": True}}}),
+        ("kafka --kafkahostport k:9092 --kafkatopic t --kafkatype json --kafkainitialoffset largest"
+         " --kafkapartition 0", {"kafka": {
+             "servers": "k:9092", "topic": "t", "start": "last", "format": {"type": "json"}}}),
+        ("kafka --kafkahostport k:9092 --kafkatopic t --protofile row.proto --protomsg Row",
+         {"kafka": {"servers": "k:9092", "topic": "t", "format": {
+             "type": "protobuf", "protobuf": {"definition": "of Row", "message": "Row"}}}}),
+        ("mqtt --mqtthost h --mqtttopic a/# --mqttqos 2 --mqttmsgtype csv --mqttssl true "
+         "--mqttclientid me --mqttacceptretainedmsg true --mqttkeepaliveinterval 10",
+         {"mqtt": {"broker": "h:1883", "topic": "a/#", "tls": True, "clientId": "me",
+                   "keepAliveS": 10, "retained": True}}),
+    ],
+)  # fmt: skip
+def test_sources_by_their_properties(command: str, settings: dict[str, Any]) -> None:
+    program, _, rest = command.partition(" ")
+    told = values(of(f"{program} --type pub --url {URL} {rest}"))
+    assert {name: told[name] for name in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        ("dfesp_fs_adapter -f host:5555 -t json", {"socket": {
+            "connect": "host:5555", "format": {"type": "json"}}}),
+        ("http --address https://h/rows", {"http": {"address": "https://h/rows"}}),
+        ("kafka --kafkahostport k:9092 --kafkatopic t", {"kafka": {
+            "servers": "k:9092", "topic": "t"}}),
+        ("mqtt --mqtthost h --mqttport 8883 --mqtttopic a --mqttqos 2 --mqttretainmsg true",
+         {"mqtt": {"broker": "h:8883", "topic": "a", "qos": 2, "retain": True}}),
+        ("table --desttablename t", {"table": {"path": "x.sqlite", "table": "t"}}),
+    ],
+)  # fmt: skip
+def test_targets_by_their_properties(command: str, settings: dict[str, Any]) -> None:
+    program, _, rest = command.partition(" ")
+    told = values(of(f"{program} --type sub --url {URL} {rest}", "x.sqlite"))
+    assert {name: told[name] for name in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("socket --type pub", "there is no port of 65535 at most"),
+        ("socket --type sub --port 5555", "a socket of type sub connects to its peer"),
+        ("http --type pub", "property 'port' is missing"),
+        ("http --type sub --port 80", "property 'port' is not known"),
+        ("kafka --type pub --kafkatopic t", "property 'kafkahostport' is missing"),
+        ("kafka --type pub --kafkapartition 3", "kafkapartition cannot be followed"),
+        ("kafka --type pub --kafkatype binary", "kafkatype 'binary' cannot be followed"),
+        ("kafka --type pub --kafkainitialoffset 7", "kafkainitialoffset has to be smallest or"),
+        ("kafka --type pub --kafkaglobalconfig sasl.username=x", "kafkaglobalconfig: configure"),
+        ("kafka --type pub --protomsg Row", "property 'protofile' is missing"),
+        ("mqtt --type pub --mqttqos 3", "mqttqos has to be 0, 1 or 2"),
+        ("mqtt --type pub --mqttport x", "property 'mqttport' is 'x'; give a whole number"),
+        ("mqtt --type sub --csvincludeschema once", "csvincludeschema cannot be followed"),
+        ("mqtt --type sub --rmretdel true", "rmretdel cannot be followed"),
+        ("mqtt --type pub --maxevents 5", "maxevents cannot be followed"),
+    ],
+)
+def test_what_a_stream_cannot_be_is_named(command: str, problem: str) -> None:
+    found = of(f"{command} --url {URL}")
+    assert found.config is None
+    assert [one for one in found.problems if one.startswith(problem)]
+
+
+def test_passwords_of_a_broker_are_not_taken_over() -> None:
+    found = of(
+        f"mqtt --type pub --url {URL} --mqtthost h --mqtttopic a --mqttuserid me "
+        "--mqttpassword hunter2"
+    )
+    said = "mqttpassword has no effect: user and password are given in MQTT_USERNAME and MQTT_PASS"
+    assert any(note.startswith(said) for note in found.notes)
+    assert "hunter2" not in str(found)
+
+
+def test_two_topics_have_two_names() -> None:
+    def name(topic: str) -> object:
+        return values(of(f"mqtt --type pub --url {URL} --mqtthost h --mqtttopic {topic}"))["name"]
+
+    assert name("a") == name("a")
+    assert name("a") != name("b")
+
+
+def test_a_timer_of_a_model() -> None:
+    properties = {"interval": "2", "unit": "minutes", "basetime": "01/02/2026 03:04:05",
+                  "timeformat": "%d/%m/%Y %H:%M:%S", "maxevents": "7"}  # fmt: skip
+    found = translate_connector("timer", "pub", "cq/source", properties, "tick")
+    assert values(found)["timer"] == {
+        "interval": 2,
+        "unit": "minute",
+        "base": "2026-02-01 03:04:05",
+        "label": "tick",
+        "maxEvents": 7,
+    }
+
+
 WORDS = st.one_of(
     st.text(max_size=8),
     st.sampled_from(
         ["-k", "pub", "sub", "-h", URL, "-f", "x", "-C", "header=1,rate=2", "--type", "-x", "-i",
-         "-l", "kafka", "-j", "pair.cfg", "--fsname=y", "fsname=:1", "dateformat=%Q"]
+         "-l", "kafka", "-j", "pair.cfg", "--fsname=y", "fsname=:1", "dateformat=%Q",
+         "--port", "5555", "--mqttport", "--maxevents"]
     ),
+)  # fmt: skip
+
+
+NAMES = st.sampled_from(
+    ["fsname", "mqtthost", "mqttport", "mqtttopic", "mqttqos", "interval", "unit", "basetime",
+     "protofile", "protomsg", "maxevents", "dateformat", "csvfielddelimiter"]
 )  # fmt: skip
 
 
 @given(st.lists(WORDS, max_size=12))
 def test_any_words_become_a_configuration_or_problems(words: list[str]) -> None:
-    found = translate(read_words("dfesp_fs_adapter", words), read)
+    for program in ("dfesp_fs_adapter", "socket", "http", "kafka", "mqtt", "table"):
+        found = translate(read_words(program, words), read)
+        assert (found.config is None) == bool(found.problems)
+
+
+@given(st.sampled_from(["fs", "mqtt", "timer"]), st.dictionaries(NAMES, st.text(max_size=8)))
+def test_any_properties_become_a_configuration_or_problems(
+    class_: str, properties: dict[str, str]
+) -> None:
+    found = translate_connector(class_, "pub", "cq/source", properties, "x")
     assert (found.config is None) == bool(found.problems)
 
 

@@ -106,6 +106,31 @@ def test_a_command_line_in_the_model_becomes_one_too() -> None:
     assert told == {"path": "/data/in.csv", "growing": True, "headerLines": 2}
 
 
+def test_timers_and_topics_of_mqtt_become_adapters_without_a_volume() -> None:
+    tick = connector("timer", "tick", type="pub", interval="5", unit="second")
+    place = {"mqtthost": "broker", "mqtttopic": "a/b", "mqttqos": "1", "mqttpassword": "x"}
+    into = connector("mqtt", "in", type="pub", mqttmsgtype="json", **place)
+    out = connector("mqtt", "out", type="sub", mqttmsgtype="csv", **place)
+    model = accepted(project(tick + into, out, topic=False))
+    assert [json.loads(one.text()).get(one.type.name) for one in model.adapters] == [
+        {"interval": 5, "label": "tick"},
+        {"broker": "broker:1883", "topic": "a/b", "format": {"type": "json"}},
+        {"broker": "broker:1883", "topic": "a/b"},
+    ]
+    assert {one.volume for one in model.adapters} == {None}
+    assert model.outputs == ("q/c",)
+
+
+def test_a_socket_in_the_model_listens_or_connects() -> None:
+    listens = connector("fs", "one", type="pub", fsname=":5555")
+    connects = connector("fs", "two", type="pub", fsname="host:5555")
+    model = accepted(project(listens + connects))
+    assert [json.loads(one.text())["socket"] for one in model.adapters] == [
+        {"port": 5555},
+        {"connect": "host:5555"},
+    ]
+
+
 def test_without_the_wish_nothing_is_made() -> None:
     into = connector("fs", "in", type="pub", fsname="..", fstype="csv")
     found = accepted(project(into), fromModel=False)
@@ -132,7 +157,10 @@ def test_a_name_stays_when_other_connectors_come_and_go() -> None:
         (connector("fs", "x", type="pub", fsname="a b"), "", "cannot lie on the volume"),
         (connector("fs", "x", type="pub", fsname="@DIR@/a"), "", "nothing says what @DIR@ is"),
         (connector("fs", "x", type="pub", fsname="a", fstype="xml"), "", "fstype xml is not read"),
-        (connector("fs", "x", type="pub", fsname="h:55"), "", "'h:55' is a socket"),
+        (connector("fs", "x", type="pub", fsname=":55"), "", "greater than or equal to 1024"),
+        (connector("mqtt", "x", type="pub", mqtthost="h"), "", "property 'mqtttopic' is missing"),
+        ("", connector("mqtt", "x", type="sub", mqtthost="h", mqtttopic="a/#"),
+         "line 2: connector \"x\" of window q/c: mqtt.topic: String should match pattern"),
         (connector("fs", "", type="pub", fsname="a", maxevents="5"), "", "line 1: connector of "
          "window q/s: maxevents cannot be followed"),
         ("", connector("fs", "x", type="sub", fsname="a", collapse="true"), "line 2: connector "
@@ -175,12 +203,12 @@ def test_a_file_of_the_resource_counts() -> None:
 
 
 def test_connectors_of_other_classes_are_named_in_the_status() -> None:
-    inputs = connector("fs", "in", type="pub", fsname="a") + connector("mqtt", "m", type="pub")
+    inputs = connector("fs", "in", type="pub", fsname="a") + connector("websocket", "m", type="pub")
     command = connector("adapter", "t", type="pub", command="dfesp_twitter_publisher -u x")
     model = accepted(project(inputs + command))
     assert model.not_run == (
         'Model, line 1: connector "m" of window q/s is not run: there is no adapter for '
-        "class 'mqtt'.",
+        "class 'websocket'.",
         'Model, line 1: connector "t" of window q/s is not run: there is no substitute for '
         "'dfesp_twitter_publisher'.",
     )

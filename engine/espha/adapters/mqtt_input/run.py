@@ -21,7 +21,8 @@ from espha.adapters.mqtt_input.link import Link
 from espha.adapters.mqtt_input.spec import InputMqtt
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel, Receiver
-from espha.adapters.remembered import Position, digest
+from espha.adapters.remembered import Position as Remembered
+from espha.adapters.remembered import digest
 from espha.backoff import Backoff
 
 _QUEUED: Final = 1 << 20
@@ -37,6 +38,12 @@ def run(job: Job, given: InputMqtt) -> None:
     new_client(given, client_id)  # with secrets that are missing, nothing begins
     made = incoming(job.window, given.format)
     publish(job, lambda found: Messages(given, made, Position.of(job.name, found), client_id))
+
+
+class Position(Remembered):
+    """How far the adapter is, in messages."""
+
+    called = "messages"
 
 
 class _Message(NamedTuple):
