@@ -181,7 +181,9 @@ class Listener:
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_rows_reach_the_broker_once_by_their_ids(net: Adapters, broker: Mosquitto, qos: int) -> None:
+def test_rows_reach_the_broker_once_by_their_ids(
+    net: Adapters, broker: Mosquitto, qos: int
+) -> None:
     """Adapters that are killed, and a broker that is ended and started again."""
     with contextlib.closing(Listener(broker, "results")) as listener:
         given = {"broker": broker.address, "topic": "results", "qos": qos}
