@@ -24,8 +24,8 @@ from espha.adapters.mqtt_output.link import Link, Message
 from espha.adapters.mqtt_output.spec import OutputMqtt
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST
-from support.mosquitto import Mosquitto, running
 from support.adapters import Adapters, stopped_at_the_end
+from support.mosquitto import Mosquitto, running
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -225,9 +225,13 @@ def test_command_lines_bring_rows_in_and_results_out(net: Adapters, broker: Mosq
     place = ("--mqtthost", HOST, "--mqttport", str(broker.port))
     columns = ("--addcsvopcode=true", "--addcsvflags=normal", "--noautogenfield=true")
     url = "dfESP://engine:61001/HA_Project/cq"
-    with contextlib.closing(Listener(broker, "results")) as listener:
-        net.run("mqtt", "--type=sub", f"--url={url}/outbound", *place, "--mqtttopic=results")
-        net.run("mqtt", "--type=pub", f"--url={url}/memory", *place, "--mqtttopic=rows/#", *columns)
+    sub = ("--type=sub", f"--url={url}/outbound", *place, "--mqtttopic=results")
+    pub = ("--type=pub", f"--url={url}/memory", *place, "--mqtttopic=rows/#", *columns)
+    with (
+        contextlib.closing(Listener(broker, "results")) as listener,
+        command_line(net, *sub),
+        command_line(net, *pub),
+    ):
         wait_until(lambda: bool(SUBSCRIBED.search(broker.log.read_text())), 60, "it has subscribed")
         Device(broker, "rows/1").send(3)
         wait_until(lambda: len(net.published()) == 3, 60, "the rows")
