@@ -26,6 +26,9 @@ from pydantic.alias_generators import to_camel
 from espha.model import Window
 from espha.protocol.child_side import Control
 
+PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+"""A port from 1 to 65535, as a regular expression."""
+
 Direction = Literal["pub", "sub"]
 
 

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from espha.adapters.common import problem_of
 from espha.adapters.config import Job
 from espha.backoff import Backoff
-from espha.kafka.reader import PARTITION, Offsets, check, open_reader
+from espha.kafka.reader import PARTITION, Offsets, check, open_reader, records_behind
 from espha.protocol.records import ID_HEADER
 from espha.protocol.states import EngineState
 from espha.protocol.status import Lag, OutputProgress
@@ -174,16 +174,15 @@ class _Copier:
         told = target.progress(self._rows)
         if not told.position:
             told = told.model_copy(update={"position": f"offset {told.offset}"})
-        return told.behind(self._behind(target.offset))
+        return told.with_lag(self._behind(target.offset))
 
     def _behind(self, offset: int) -> Lag | None:
         """Return how many records the target does not have, as far as the last answer tells."""
         if self._consumer is None:
             return None
         place = TopicPartition(self._job.topic, PARTITION)
-        _, end = self._consumer.get_watermark_offsets(place, cached=True)
         reached = max(offset, self._end) if offset >= self._taken else offset
-        return Lag(max(0, end - reached), "records")
+        return Lag(records_behind(self._consumer, place, reached), "records")
 
     def _trouble(self, message: str) -> None:
         _LOG.error(message)

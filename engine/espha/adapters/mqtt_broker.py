@@ -9,13 +9,10 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from espha.adapters.config import ConfigError, Part
+from espha.adapters.config import PORT, ConfigError, Part
 from espha.adapters.secrets import needed, secret
 
-_PORT: Final = (
-    r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
-)
-BROKER: Final = rf"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?:{_PORT}$"
+BROKER: Final = rf"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?:{PORT}$"
 CLIENT_ID: Final = r"^[A-Za-z0-9._:/-]+$"
 TOPIC: Final = r"^[^+#]+$"
 FILTER: Final = r"^(#|[^+#/]+|\+|(\+|[^+#/]*)(/(\+|[^+#/]*))*(/(\+|[^+#/]*|#)))$"

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self
 
 import structlog
 from confluent_kafka import KafkaError, Message
@@ -119,7 +119,7 @@ def publish(job: Job, open_source: OpenSource) -> None:
             if moved:
                 source.advance(positions.last or {})
             if moved or lag.due:
-                progress = source.position.progress(0).behind(lag.now())
+                progress = source.position.progress(0).with_lag(lag.now())
                 job.control.report(EngineState.STANDBY, True, progress)
         writer.fence()
         if positions.read_to_end():
@@ -336,7 +336,7 @@ class _Publisher:
         self._control.report(EngineState.ACTIVE, True, self._progress(position))
 
     def _progress(self, position: Position) -> InputProgress:
-        told = position.progress(self._rows).behind(self._lag.now())
+        told = position.progress(self._rows).with_lag(self._lag.now())
         return told.model_copy(update={"rejected": self._rejected})
 
     def _say(self, message: str) -> None:
@@ -352,7 +352,8 @@ class _Lag:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._looked, self._known = -_LOOK_S, cast(Lag | None, None)
+        self._looked = -_LOOK_S
+        self._known: Lag | None = None
 
     @property
     def due(self) -> bool:

@@ -3,10 +3,12 @@
 import base64
 import hashlib
 import json
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
+from espha.adapters.receiving import Parcel, Receiver
 from espha.protocol.status import InputProgress
 
 
@@ -52,7 +54,7 @@ class Position:
         text = f"{self.requests} {self.called}, {self.rows} rows"
         return InputProgress(rows=rows, position=text, line=self.rows)
 
-    def behind(self, rows: Sequence[bytes], known: str, most: int) -> tuple[Sequence[bytes], Self]:
+    def after(self, rows: Sequence[bytes], known: str, most: int) -> tuple[Sequence[bytes], Self]:
         """Return which of the rows that came under an id are new, and the position behind them.
 
         Args:
@@ -69,6 +71,30 @@ class Position:
     def bare(self) -> Self:
         """Return it without the ids."""
         return replace(self, ids=())
+
+
+At = TypeVar("At", bound=Position)
+
+
+class RememberingReceiver(Receiver[str, At], ABC):
+    """A receiver of what has ids; the note of a parcel is the digest of its id, or empty."""
+
+    def __init__(self, name: str, position: At, host: str, ids: int) -> None:
+        """Begin behind a position; `ids`: so many are remembered. See also `Receiver`."""
+        super().__init__(name, position, host)
+        self._ids = ids
+
+    def accept(self, parcel: Parcel[str], position: At) -> tuple[Sequence[bytes], At]:
+        """See `Receiver`: what comes again under an id that is known is not published again."""
+        return position.after(parcel.rows, parcel.note, self._ids)
+
+    def at(self, position: Mapping[str, Any]) -> At:
+        """See `Receiver`."""
+        return self._position.of(self._position.adapter, position)
+
+    def bare(self, position: At) -> At:
+        """See `Receiver`."""
+        return position.bare()
 
 
 def digest(text: str) -> str:

@@ -282,6 +282,12 @@ def described(admin: AdminClient, topic: str, wait_s: float) -> TopicDescription
     return found
 
 
+def records_behind(consumer: Consumer, place: TopicPartition, reached: int) -> int:
+    """Return how many records stand behind an offset, as far as the brokers' last answer tells."""
+    end: int = consumer.get_watermark_offsets(place, cached=True)[1]
+    return max(0, end - reached)
+
+
 @contextmanager
 def open_reader(
     bootstrap: str, topics: dict[str, int], settings: ClientSettings = NO_SETTINGS

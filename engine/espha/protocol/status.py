@@ -205,7 +205,7 @@ class AdapterProgress(Message):
         "", description="What `lag` counts; transactions' markers on topics count as records."
     )
 
-    def behind(self, lag: Lag | None) -> Self:
+    def with_lag(self, lag: Lag | None) -> Self:
         """Return this with a lag."""
         told = {"lag": lag.amount, "lag_unit": lag.unit} if lag else {"lag": None, "lag_unit": ""}
         return self.model_copy(update=told)

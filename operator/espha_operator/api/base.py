@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from espha.adapters.config import PORT
+
 
 class Part(BaseModel):
     """A part of the resource: camelCase outside, no unknown fields, read only."""
@@ -47,7 +49,6 @@ _IMAGE = (
     rf"{_COMPONENT}(/{_COMPONENT})*"
     r"(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$"
 )
-_PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 
 Image = Annotated[
     str,
@@ -61,7 +62,7 @@ Image = Annotated[
 Address = Annotated[
     str,
     text(
-        rf"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:{_PORT}$",
+        rf"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:{PORT}$",
         "This is not an address; give HOST:PORT with a port from 1 to 65535.",
         260,
     ),

@@ -23,8 +23,8 @@ INPUT = InputProgress(rows=70, rejected=2, position="memory.csv, line 71, byte 9
 OUTPUT = OutputProgress(rows=60, position="offset 61")
 WELL = (
     adapter_status("demo-input-memory-0", STANDBY, progress=InputProgress(rows=0)),
-    adapter_status("demo-input-memory-1", progress=INPUT.behind(Lag(12, "bytes"))),
-    adapter_status("demo-output-result-0", progress=OUTPUT.behind(Lag(1, "records"))),
+    adapter_status("demo-input-memory-1", progress=INPUT.with_lag(Lag(12, "bytes"))),
+    adapter_status("demo-output-result-0", progress=OUTPUT.with_lag(Lag(1, "records"))),
 )
 
 

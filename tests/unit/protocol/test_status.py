@@ -45,9 +45,9 @@ def test_a_status_is_read_as_it_was_written(progress: Progress | None) -> None:
 
 
 def test_an_adapter_without_a_known_lag_shows_none() -> None:
-    told = InputProgress(rows=3).behind(Lag(5, "bytes"))
+    told = InputProgress(rows=3).with_lag(Lag(5, "bytes"))
     assert (told.lag, told.lag_unit) == (5, "bytes")
-    assert told.behind(None) == InputProgress(rows=3)
+    assert told.with_lag(None) == InputProgress(rows=3)
     assert ReplicaStatus(name="a", progress=told).adapter == told
     assert ReplicaStatus(name="a", progress=ENGINE).adapter is None
 

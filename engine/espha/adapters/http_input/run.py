@@ -1,7 +1,7 @@
 """Publishes the rows of bodies that others post."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -12,8 +12,8 @@ from espha.adapters.formats.incoming import incoming
 from espha.adapters.formats.lines import check_lines
 from espha.adapters.http_input.spec import InputHttp
 from espha.adapters.publishing import publish
-from espha.adapters.receiving import Intake, Parcel, Receiver, listening
-from espha.adapters.remembered import Position, digest
+from espha.adapters.receiving import Intake, Parcel, listening
+from espha.adapters.remembered import Position, RememberingReceiver, digest
 
 _BODY_S: Final = 30.0
 """A body has to come in so many seconds."""
@@ -39,8 +39,8 @@ def run(job: Job, given: InputHttp) -> None:
     publish(job, lambda found: Posts(given, records, Position.of(job.name, found), job.host))
 
 
-class Posts(Receiver[str, Position]):
-    """The rows of requests; the note of a parcel is the digest of its id, or empty."""
+class Posts(RememberingReceiver[Position]):
+    """The rows of requests."""
 
     def __init__(self, given: InputHttp, records: Any, position: Position, host: str) -> None:
         """Take what is posted.
@@ -51,20 +51,8 @@ class Posts(Receiver[str, Position]):
             position: where to go on.
             host: address to listen on.
         """
-        super().__init__(f"http port {given.port}", position, host)
+        super().__init__(f"http port {given.port}", position, host, given.ids)
         self._given, self._records = given, records
-
-    def accept(self, parcel: Parcel[str], position: Position) -> tuple[Sequence[bytes], Position]:
-        """See `Receiver`: a request whose id is known is not published again."""
-        return position.behind(parcel.rows, parcel.note, self._given.ids)
-
-    def at(self, position: Mapping[str, Any]) -> Position:
-        """See `Receiver`."""
-        return Position.of(self._position.adapter, position)
-
-    def bare(self, position: Position) -> Position:
-        """See `Receiver`."""
-        return position.bare()
 
     async def serve(self, intake: Intake[str]) -> None:
         """See `Receiver`."""

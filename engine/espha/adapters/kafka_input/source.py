@@ -22,7 +22,13 @@ from espha.adapters.formats.incoming import incoming, topic_form
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.kafka_input.position import Position
 from espha.adapters.kafka_input.spec import InputKafka
-from espha.kafka.reader import CLIENT_TUNING, LogError, committed_reader, described
+from espha.kafka.reader import (
+    CLIENT_TUNING,
+    LogError,
+    committed_reader,
+    described,
+    records_behind,
+)
 from espha.protocol.status import Lag
 
 _AT_ONCE = 100
@@ -107,9 +113,8 @@ class KafkaSource:
         count = 0
         for partition in self._partitions:
             place = TopicPartition(self._kafka.topic, partition)
-            _, end = self._consumer.get_watermark_offsets(place, cached=True)
             reached = max(self._offsets.get(partition, 0), self._ends_seen.get(partition, 0))
-            count += max(0, end - reached)
+            count += records_behind(self._consumer, place, reached)
         return Lag(count, "records")
 
     def committed(self) -> None:

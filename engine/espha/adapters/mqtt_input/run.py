@@ -7,9 +7,8 @@ over, and the broker would forget it before it is committed.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from paho.mqtt.client import MQTTMessage
 
@@ -20,9 +19,9 @@ from espha.adapters.mqtt_input.deliveries import Deliveries, Delivery
 from espha.adapters.mqtt_input.link import Link
 from espha.adapters.mqtt_input.spec import InputMqtt
 from espha.adapters.publishing import publish
-from espha.adapters.receiving import Intake, Parcel, Receiver
+from espha.adapters.receiving import Intake, Parcel
 from espha.adapters.remembered import Position as Remembered
-from espha.adapters.remembered import digest
+from espha.adapters.remembered import RememberingReceiver, digest
 from espha.backoff import Backoff
 
 _QUEUED: Final = 1 << 20
@@ -63,8 +62,8 @@ class _Message(NamedTuple):
         return len(self.content.payload) + _MESSAGE
 
 
-class Messages(Receiver[str, Position]):
-    """The rows of messages; the note of a parcel is the digest of its id, or empty."""
+class Messages(RememberingReceiver[Position]):
+    """The rows of messages."""
 
     def __init__(
         self, given: InputMqtt, made: Incoming, position: Position, client_id: str
@@ -77,24 +76,12 @@ class Messages(Receiver[str, Position]):
             position: where to go on.
             client_id: who the adapter is, where the settings do not say it.
         """
-        super().__init__(f"mqtt {given.topic} of {given.broker}", position, "")
+        super().__init__(f"mqtt {given.topic} of {given.broker}", position, "", given.ids)
         self._given, self._made, self._client_id = given, made, client_id
         self._deliveries = Deliveries()
         self._waiting: asyncio.Queue[_Message] = asyncio.Queue()
         self._queued = 0
         self._link: Link | None = None
-
-    def accept(self, parcel: Parcel[str], position: Position) -> tuple[Sequence[bytes], Position]:
-        """See `Receiver`: a message whose id is known is not published again."""
-        return position.behind(parcel.rows, parcel.note, self._given.ids)
-
-    def at(self, position: Mapping[str, Any]) -> Position:
-        """See `Receiver`."""
-        return Position.of(self._position.adapter, position)
-
-    def bare(self, position: Position) -> Position:
-        """See `Receiver`."""
-        return position.bare()
 
     async def serve(self, intake: Intake[str]) -> None:
         """See `Receiver`."""
@@ -151,7 +138,7 @@ class Messages(Receiver[str, Position]):
         where = f"{self.name}, topic {_topic_of(content)}" + (
             f", id {known[:100]}" if known else ""
         )
-        rows = await self._rows(content.payload, where)
+        rows = await self._rows(bytes(content.payload), where)
         size = message.size + sum(map(len, rows))
         made = Parcel(rows, size, digest(known) if known else "")
         if delivery is not None:
