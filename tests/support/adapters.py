@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from espha.checker.watch import read_all
 from espha.connectors.topics import TopicPlan, topic_plan
+from espha.kafka.reader import Offsets
 from espha.reader import read_project
 from support.replicas import Replica, active_of
 from support.servers import Kafka, ZooKeeper, wait_until
@@ -83,7 +84,11 @@ class Adapters:
         return pair
 
     def published(self) -> list[str]:
-        """Return the committed input records."""
+        """Return the committed input records.
+
+        A commit is answered before the brokers have ended its transaction; that is waited for.
+        """
+        Offsets(self.kafka.bootstrap).settled(self.input_topic)
         return [each.value for each in read_all(self.kafka.bootstrap, self.input_topic)]
 
     def kill_active(self) -> None:
