@@ -65,7 +65,17 @@ def _stop_others() -> None:
     others = [name for name in _nodes(state="running") if name not in _nodes(clients.CLUSTER)]
     if others:
         line(f"stopping another cluster of ours: {', '.join(others)}")
+        _start_only_by_us(others)
         command.run("docker", "stop", *others)
+
+
+def _start_only_by_us(nodes: list[str]) -> None:
+    """Keep dockerd from starting nodes together with itself, clusters of every size at once.
+
+    A node that is stopped while its pods start may leave one of their cgroups frozen; what is
+    frozen cannot be killed, and the node could then not be stopped at all.
+    """
+    command.run("docker", "update", "--restart=no", *nodes)
 
 
 def _usable() -> bool:
@@ -119,6 +129,7 @@ def _create() -> None:
                 kind, "create", "cluster", "--name", clients.CLUSTER, "--image", image,
                 "--config", file, "--kubeconfig", clients.kubeconfig(), "--wait", "180s",
             )  # fmt: skip
+        _start_only_by_us(_nodes(clients.CLUSTER))
         if clients.WORKERS and node.is_built(image):
             network.connect(fresh=True)
         if not _ready():
