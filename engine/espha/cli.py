@@ -358,6 +358,26 @@ _adapter_command(
 )
 
 
+@adapter.command("send")
+def adapter_send(
+    to: Annotated[str, typer.Argument(help="The adapter", metavar="HOST:PORT")],
+    stream: Annotated[
+        str, typer.Option(help="What the adapter knows this input by; the same one goes on")
+    ],
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=600, help="Seconds without an answer, then again")
+    ] = 30,
+) -> None:
+    """Send lines of standard input to an input adapter of sockets with `ids`, each one once.
+
+    Ends with 0 when all of them are published. An adapter that is away is waited for. After a
+    kill, send the same input again under the same name: what is published is passed over.
+    """
+    from espha.local.standard_input import send_standard_input
+
+    raise typer.Exit(send_standard_input(to, stream, timeout, _say))
+
+
 @sample.command("memory")
 def sample_memory(
     file: Annotated[Path, typer.Option(help="CSV file to append to")],

@@ -2,8 +2,11 @@
 
 import contextlib
 import json
+import os
 import random
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +18,7 @@ import urllib3
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST, free_ports
 from support.adapters import Adapters, stopped_at_the_end
+from support.peers import NumberedPeer
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -109,6 +113,37 @@ def test_rows_from_the_net_are_published_once_whatever_is_killed(net: Adapters) 
     assert sent == [f"I,N,,{1_000_000 + number},0,0,2" for number in range(20_000)]
 
 
+def test_lines_of_standard_input_are_published_once_whoever_is_killed(net: Adapters) -> None:
+    """The adapter and the command that sends are killed; the command is run again."""
+    (port,) = free_ports(1)
+    plain = {"opcode": False, "flags": False, "autogenField": False}
+    for number in range(2):
+        net.start(f"pipe-{number}", "input", socket={"port": port, "ids": True, "format": plain})
+    rows = net.folder / "rows.csv"
+    rows.write_text("".join(f"{number},0,0,1\n" for number in range(200_000)))
+    words = [sys.executable, "-m", "espha.cli", "adapter", "send", f"{HOST}:{port}"]
+    environment = {**os.environ, **net.environment}
+
+    def sending() -> subprocess.Popen[bytes]:
+        with rows.open("rb") as source:
+            return subprocess.Popen(
+                [*words, "--stream", "rows"], stdin=source, env=environment, stderr=subprocess.PIPE
+            )
+
+    for kill in range(KILLS):
+        sender = sending()
+        goal = (kill + 1) * 20_000
+        wait_until(lambda goal=goal: len(net.published()) >= goal, 120, "rows")  # type: ignore[misc]
+        net.kill_active()
+        sender.kill()
+        sender.communicate(timeout=30)
+    sender = sending()
+    _, said = sender.communicate(timeout=240)
+    assert sender.returncode == 0, said
+    assert b"200000 lines of stream rows are published" in said
+    assert net.published() == [f"I,N,,{number},0,0,1" for number in range(200_000)]
+
+
 class Receiver(ThreadingHTTPServer):
     """Takes requests; fails now and then, also behind what it has taken."""
 
@@ -145,48 +180,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Stay silent."""
 
 
-class Numbers:
-    """Takes numbered lines of a stream, and breaks off now and then."""
-
-    def __init__(self) -> None:
-        self.rows: list[str] = []
-        self._next = 0
-        self._chance = random.Random(7)
-        self._server = socket.create_server((HOST, 0))
-        self.port: int = self._server.getsockname()[1]
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._server.accept()
-                with connection, contextlib.suppress(OSError):
-                    self._talk(connection)
-
-    def _talk(self, connection: socket.socket) -> None:
-        file = connection.makefile("rb")
-        file.readline()
-        connection.sendall(b"%d\n" % self._next)
-        while (line := file.readline()).endswith(b"\n"):
-            number, _, row = line.decode().rstrip("\n").partition(" ")
-            if int(number) >= self._next:
-                self.rows.append(row)
-                self._next = int(number) + 1
-            if self._chance.random() < 0.001:
-                return
-            connection.sendall(b"%d\n" % self._next)
-
-    def close(self) -> None:
-        """Stop to listen."""
-        self._server.close()
-
-
 def test_rows_reach_the_net_once_by_their_ids_whatever_is_killed(net: Adapters) -> None:
     """A server that forgets to answer, a peer that breaks off, and adapters that are killed."""
-    web, numbers = Receiver(), Numbers()
+    web, numbers = Receiver(), NumberedPeer()
     address = f"http://{HOST}:{web.server_address[1]}/rows"
     net.start("web-0", "output", http={"address": address, "maxRows": 20})
-    net.start("peer-0", "output", socket={"connect": f"{HOST}:{numbers.port}", "ids": True})
+    net.start("peer-0", "output", socket={"connect": numbers.address, "ids": True})
     writer = FencedWriter(net.kafka.bootstrap, f"test-{net.prefix}")
     writer.fence()
     expected: list[str] = []
