@@ -4,9 +4,12 @@ import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from espha.adapters.config import ConfigError
 
+AUTHORIZATION: Final = "HTTP_AUTHORIZATION"
+"""The secret that is a whole header `Authorization`, of what is posted and of what is taken."""
 _LARGEST = 1 << 20
 
 

@@ -7,8 +7,8 @@ from typing import BinaryIO, cast
 from pydantic import ValidationError
 
 from espha.adapters.config import ConfigError
-from espha.adapters.sending import STREAM, send
 from espha.adapters.socket_output.spec import OutputSocket
+from espha.local.sending import STREAM, send
 
 _CHUNK = 65_536
 

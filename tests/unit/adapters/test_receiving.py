@@ -132,6 +132,20 @@ def test_a_post_is_answered_when_its_rows_are_committed(window: Window) -> None:
         assert publisher.rows == ["I,N,1,a", "I,N,2,b"]
 
 
+def test_only_who_bears_the_authorization_may_post(window: Window) -> None:
+    port = free_port()
+    settings = InputHttp(port=port, format=PLAIN)
+    records = incoming(window, PLAIN).records
+    source = http.Posts(settings, records, Position.of("web", None), HOST, "Bearer gehéim")
+    with publishing(source) as publisher:
+        web = Web(port)
+        assert web.post(b"1,a\n")[0] == 401
+        assert web.post(b"2,a\n", Authorization="Bearer other")[0] == 401
+        right = "Bearer gehéim".encode().decode("latin-1")
+        assert web.post(b"3,a\n", Authorization=right)[0] == 200
+        assert publisher.rows == ["I,N,3,a"]
+
+
 def test_what_is_sent_again_under_its_id_is_answered_and_not_published(window: Window) -> None:
     port = free_port()
     source = posts(window, port)

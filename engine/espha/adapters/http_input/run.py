@@ -1,6 +1,7 @@
 """Publishes the rows of bodies that others post."""
 
 import asyncio
+import hmac
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
@@ -14,6 +15,7 @@ from espha.adapters.http_input.spec import InputHttp
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel, listening
 from espha.adapters.remembered import Position, RememberingReceiver, digest
+from espha.adapters.secrets import AUTHORIZATION, secret
 
 _BODY_S: Final = 30.0
 """A body has to come in so many seconds."""
@@ -25,6 +27,7 @@ _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
     b"Connection: close\r\n\r\n"
 )
+_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="espha"'}
 _RETRY: Final = {"Retry-After": "1"}
 
 
@@ -36,13 +39,16 @@ def run(job: Job, given: InputHttp) -> None:
     def records(body: bytes, where: str) -> list[bytes]:
         return made.records(body, where)
 
-    publish(job, lambda found: Posts(given, records, Position.of(job.name, found), job.host))
+    known = secret(AUTHORIZATION)
+    publish(job, lambda found: Posts(given, records, Position.of(job.name, found), job.host, known))
 
 
 class Posts(RememberingReceiver[Position]):
     """The rows of requests."""
 
-    def __init__(self, given: InputHttp, records: Any, position: Position, host: str) -> None:
+    def __init__(
+        self, given: InputHttp, records: Any, position: Position, host: str, authorization: str = ""
+    ) -> None:
         """Take what is posted.
 
         Args:
@@ -50,8 +56,10 @@ class Posts(RememberingReceiver[Position]):
             records: makes records of a body; see `espha.adapters.formats`.
             position: where to go on.
             host: address to listen on.
+            authorization: what the header Authorization has to be; empty: it may be anything.
         """
         super().__init__(f"http port {given.port}", position, host, given.ids)
+        self._authorization = authorization.encode()
         self._given, self._records = given, records
 
     async def serve(self, intake: Intake[str]) -> None:
@@ -83,6 +91,8 @@ class Posts(RememberingReceiver[Position]):
     async def _answer(self, intake: Intake[str], request: web.Request) -> web.Response:
         if request.method != "POST":
             return _say(405, "POST rows here", {"Allow": "POST"})
+        if not self._may_post(request):
+            return _say(401, "the header Authorization is missing or wrong", _CHALLENGE)
         most = self._given.max_bytes
         if (request.content_length or 0) > most:
             return _say(413, f"the body has more than {most} bytes")
@@ -107,6 +117,10 @@ class Posts(RememberingReceiver[Position]):
             said = f"not committed yet; send it again, best with the same {_ID_HEADER}"
             return _say(503, said, _RETRY)
         return _told(parcel)
+
+    def _may_post(self, request: web.Request) -> bool:
+        said = request.headers.get("Authorization", "").encode(errors="surrogateescape")
+        return not self._authorization or hmac.compare_digest(said, self._authorization)
 
     async def _parcel(self, request: web.Request, size: int) -> Parcel[str] | web.Response:
         try:

@@ -17,10 +17,9 @@ from espha.adapters.formats.lines import check_lines
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.http_output.spec import OutputHttp
 from espha.adapters.output_records import Rejected
-from espha.adapters.secrets import secret
+from espha.adapters.secrets import AUTHORIZATION, secret
 from espha.protocol.status import OutputProgress
 
-AUTHORIZATION: Final = "HTTP_AUTHORIZATION"
 _CONNECT_S: Final = 10.0
 _SHOWN: Final = 300
 _TYPES: Final = {"csv": "text/csv", "json": "application/x-ndjson"}

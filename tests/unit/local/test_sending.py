@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from typer.testing import CliRunner
 
-from espha.adapters.sending import Sent, send
 from espha.adapters.socket_output.spec import OutputSocket
 from espha.cli import app
 from espha.local.ports import HOST, free_ports
+from espha.local.sending import Sent, send
 from espha.records.rows import MAX_RECORD
 from support.peers import NumberedPeer
 
