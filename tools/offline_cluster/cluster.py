@@ -93,7 +93,7 @@ def _usable() -> bool:
         command.run("docker", "start", *_nodes(clients.CLUSTER))
     if not clients.kubeconfig().exists():
         _export_kubeconfig()
-    if running != "true" and clients.WORKERS and node.is_built(image):
+    if clients.WORKERS and node.is_built(image):  # whoever started them, routes do not last
         network.connect(fresh=False)
     return _ready()
 

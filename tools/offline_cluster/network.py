@@ -13,6 +13,7 @@ from tools.offline_cluster.say import Failure
 
 CONFIGURATION = "/etc/cni/net.d/10-espha.conflist"
 RANGES_SECONDS = 60
+_NETWORK = "kind"
 _ASK = ("docker", "exec", clients.NODE, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf")
 
 
@@ -44,8 +45,10 @@ def connect(fresh: bool) -> None:
 
     if not wait.until(ranged, RANGES_SECONDS, pause=0.5):
         raise Failure(f"nodes have no range for pods; there are {', '.join(found) or 'none'}")
-    for name in found:
-        _configure(name, found)
+    # Nodes may have got other addresses when they were started, which Kubernetes learns later.
+    now = {name: place._replace(address=_address(name)) for name, place in found.items()}
+    for name in now:
+        _configure(name, now)
     if fresh:
         for namespace in ("kube-system", "local-path-storage"):
             named = ("-n", namespace, "delete", "pods", "--wait=false")
@@ -79,6 +82,11 @@ def routes(name: str, found: Mapping[str, Place]) -> list[str]:
         for other, place in found.items()
         if other != name
     ]
+
+
+def _address(name: str) -> str:
+    template = f"{{{{.NetworkSettings.Networks.{_NETWORK}.IPAddress}}}}"
+    return command.run("docker", "inspect", "-f", template, name).strip()
 
 
 def _configure(name: str, found: Mapping[str, Place]) -> None:
