@@ -15,6 +15,7 @@ kind and size, the judge says when one takes too long. It asks what stands still
 Time is counted in ticks of the listener, as `FailureDetector` does it.
 """
 
+import threading
 from collections import deque
 from typing import Protocol
 
@@ -64,10 +65,14 @@ class Processes(Protocol):
 
 
 class ProgressJudge:
-    """Watches one child; what it learns of usual durations may serve the next one, too."""
+    """Watches one child; what it learns of usual durations may serve the next one, too.
+
+    What the child says comes in a thread of its own.
+    """
 
     def __init__(self, failure_timeout_s: float, tick_s: float) -> None:
         """Be called `tick` every `tick_s`; something frozen may last `failure_timeout_s`."""
+        self._lock = threading.Lock()
         self._timeout, self._tick = failure_timeout_s, tick_s
         self._usual: dict[tuple[Step, int], float] = {}
         self._record = 0.0
@@ -80,34 +85,37 @@ class ProgressJudge:
 
     def begin(self, family: Processes) -> None:
         """Watch another child, of which nothing was heard yet."""
-        self._family, self._told = family, None
-        self._stands_s = self._stopped_s = 0.0
-        self._looks.clear()
-        self._first = None
+        with self._lock:
+            self._family, self._told = family, None
+            self._stands_s = self._stopped_s = 0.0
+            self._looks.clear()
+            self._first = None
 
     def heard(self, told: Activity | None) -> None:
         """Note what the child does."""
-        before = self._told
-        if before and (told is None or told.turn != before.turn):
-            self._learn(before, max(before.age_ms / 1000, self._stands_s))
-            self._stands_s = 0.0
-            self._looks.clear()
-            self._first = None
-        self._told = told
+        with self._lock:
+            before = self._told
+            if before and (told is None or told.turn != before.turn):
+                self._learn(before, max(before.age_ms / 1000, self._stands_s))
+                self._stands_s = 0.0
+                self._looks.clear()
+                self._first = None
+            self._told = told
 
     def tick(self) -> None:
         """Note that a tick has passed."""
-        self._stands_s += self._tick
-        self._family.tick()
-        self._stopped_s = self._stopped_s + self._tick if self._family.stopped else 0.0
-        told = self._told
-        if not told or not told.step.computes or told.step is Step.STARTING:
-            return
-        if self._stands_s > _LOOK_AFTER * self._tick:
-            self._looks.append(self._family.times())
-            self._first = self._first or self._looks[0]
-            while len(self._looks) > 1 + round(self._idle_limit(told) / self._tick):
-                self._looks.popleft()
+        with self._lock:
+            self._stands_s += self._tick
+            self._family.tick()
+            self._stopped_s = self._stopped_s + self._tick if self._family.stopped else 0.0
+            told = self._told
+            if not told or not told.step.computes or told.step is Step.STARTING:
+                return
+            if self._stands_s > _LOOK_AFTER * self._tick:
+                self._looks.append(self._family.times())
+                self._first = self._first or self._looks[0]
+                while len(self._looks) > 1 + round(self._idle_limit(told) / self._tick):
+                    self._looks.popleft()
 
     def verdict(self, leads: bool) -> KillReason | None:
         """Say why the child is to be ended; None: it gets on.
@@ -115,6 +123,10 @@ class ProgressJudge:
         Args:
             leads: whether it is elected, so that others wait for what it does.
         """
+        with self._lock:
+            return self._verdict(leads)
+
+    def _verdict(self, leads: bool) -> KillReason | None:
         starts = self._told is not None and self._told.step is Step.STARTING
         slack, patience = self._tick / 2, 1 if leads else _PATIENCE
         if self._stopped_s > patience * self._timeout - slack:

@@ -1,5 +1,8 @@
 """When a child that says that it lives does not get on any more."""
 
+import threading
+import time
+
 import pytest
 
 from espha.ha.family import Times
@@ -173,3 +176,24 @@ def test_who_tells_of_no_steps_is_judged_by_its_processes_alone(scene: Scene) ->
     assert scene.judge.verdict(leads=True) is None
     scene.family.frozen = {7}
     assert scene.ticks_until() == (5, KillReason.STOPPED)
+
+
+def test_what_is_heard_while_it_is_judged_disturbs_nobody(scene: Scene) -> None:
+    """A child's words come in one thread, and ticks in another."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.is_set():
+            scene.step(Step.RUNNING, records=4)
+
+    teller = threading.Thread(target=tell)
+    teller.start()
+    try:
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            for _ in range(5):
+                scene.judge.tick()
+            scene.judge.verdict(leads=True)
+    finally:
+        ended.set()
+        teller.join()
