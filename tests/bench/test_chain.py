@@ -1,0 +1,121 @@
+"""File → topic → three engines → topic → file: rows a second end to end, and memory over time.
+
+`ESPHA_CHAIN_ROWS=10000000` for ten million rows; takes some minutes then.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from component.conftest import kafka, zookeeper
+from espha.local.processes import family
+from support.adapters import Adapters, file_input, stopped_at_the_end
+from support.deployment import Deployment
+from support.replicas import Replica
+from support.servers import Kafka, ZooKeeper, wait_until
+
+__all__ = ["kafka", "zookeeper"]
+
+ROWS = int(os.environ.get("ESPHA_CHAIN_ROWS", "500000"))
+SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
+"""At these parts of all rows memory is looked at."""
+STILL_S = 120.0
+
+
+@pytest.fixture
+def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
+    """Three engines of the sample model."""
+    made = Deployment(kafka, zookeeper, tmp_path)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.mark.timeout(7200)
+def test_chain(
+    deployment: Deployment, zookeeper: ZooKeeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, result = tmp_path / "in.csv", tmp_path / "out.csv"
+    with source.open("w") as file:
+        file.write("header\n")
+        file.writelines(f"{number},1000,2000,1700000000\n" for number in range(ROWS))
+    named = {"ESPHA_PREFIX": deployment.name}
+    made = Adapters(deployment.kafka, zookeeper, tmp_path, named)
+    with stopped_at_the_end(made) as adapters:
+        seen = Rows(result)
+        out = adapters.start("rows-out", "output", file={"path": str(result)})
+        began = time.monotonic()
+        into = adapters.start("rows-in", "input", **file_input(source, growing=False))
+        parts = {"input adapter": into, "output adapter": out}
+        parts |= {engine.name: engine for engine in deployment.engines}
+        first_s, memory = 0.0, {}
+        for share in SHARES:
+            seen.wait_for(int(share * ROWS))
+            memory[share] = {part: megabytes(replica) for part, replica in parts.items()}
+            first_s = first_s or time.monotonic() - began
+        taken = time.monotonic() - began
+    assert seen.count == ROWS, "lost or double"
+    assert seen.in_order
+    with capsys.disabled():
+        show(first_s, taken, memory)
+
+
+class Rows:
+    """The rows of a result, counted while it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at, self._rest = path, 0, b""
+        self.count = 0
+        self.in_order = True
+
+    def wait_for(self, count: int) -> None:
+        """Return when there are so many; end when nothing has moved for long."""
+        while self.count < count:
+            before = self.count
+            wait_until(lambda before=before: self._look() > before, STILL_S, "rows", 0.2)  # type: ignore[misc]
+
+    def _look(self) -> int:
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = self._rest + file.read(64 << 20)
+                self._at = file.tell()
+            *lines, self._rest = data.split(b"\n")
+            for line in lines:
+                self.in_order &= int(line.split(b",")[3]) == self.count
+                self.count += 1
+        return self.count
+
+
+def megabytes(replica: Replica) -> int:
+    """Return the memory of a replica's processes that no other one has."""
+    assert replica.process is not None
+    return sum(map(_private_kb, family(replica.process.pid))) // 1024
+
+
+def _private_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def show(first_s: float, taken: float, memory: Mapping[float, Mapping[str, int]]) -> None:
+    rest = (1 - SHARES[0]) * ROWS / (taken - first_s)
+    console = Console(width=100)
+    console.print(
+        f"file → topic → engines → topic → file: {ROWS:,} rows in {taken:.0f} s, with the start of "
+        f"the adapters; {rest:,.0f} rows/s behind the first tenth"
+    )
+    table = Table("MB of memory after", *(f"{share:.0%}" for share in SHARES))
+    for part in memory[1.0]:
+        table.add_row(part, *(str(memory[share][part]) for share in SHARES))
+    console.print(table)
