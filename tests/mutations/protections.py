@@ -16,7 +16,7 @@ class Mutation:
 
     Attributes:
         invariant: I1 to I6, as in docs/explanation/protocol.md; `live`: output goes on;
-            `poison`: no record stops every engine.
+            `poison`: no record stops every engine; `edges`: adapters, each row once.
         text: what is taken out, for people.
         file: where, from the project's root.
         old: the code of the protection, which stands there once.
@@ -502,5 +502,43 @@ MUTATIONS = (
         "",
         "tests/unit/recovery/test_scheduler.py::test_only_the_chosen_one_does_it_without_being_asked",
         "assert not",
+    ),
+    Mutation(
+        "live",
+        "what a child says while it is judged is taken at once",
+        "engine/espha/ha/progress_judge.py",
+        "        with self._lock:\n            before = self._told\n",
+        "        if self._lock:\n            before = self._told\n",
+        "tests/unit/ha/test_progress_judge.py"
+        "::test_what_is_heard_while_it_is_judged_disturbs_nobody",
+        "IndexError",
+    ),
+    Mutation(
+        "edges",
+        "what comes again under an id that is known is published again",
+        "engine/espha/adapters/remembered.py",
+        "        if known and known in self.ids:\n            return (), self\n",
+        "",
+        "tests/unit/adapters/test_mqtt.py::test_a_message_whose_id_is_known_is_not_published_again",
+        "assert",
+    ),
+    Mutation(
+        "edges",
+        "numbered lines of a socket are published again after a break",
+        "engine/espha/adapters/socket_input/run.py",
+        " if number >= due]",
+        "]",
+        "tests/unit/adapters/test_receiving.py"
+        "::test_numbered_lines_count_once_across_connections_and_lives",
+        "assert",
+    ),
+    Mutation(
+        "edges",
+        "whoever posts is asked for nothing",
+        "engine/espha/adapters/http_input/run.py",
+        "if not self._may_post(request):",
+        "if False:",
+        "tests/unit/adapters/test_receiving.py::test_only_who_bears_the_authorization_may_post",
+        "assert",
     ),
 )

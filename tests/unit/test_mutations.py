@@ -21,6 +21,7 @@ def test_a_protection_can_be_taken_out(mutation: Mutation) -> None:
 
 def test_every_invariant_has_one() -> None:
     assert {each.invariant for each in MUTATIONS} == {
+        "edges",
         "live",
         "poison",
         *(f"I{one}" for one in range(1, 7)),
