@@ -66,7 +66,8 @@ def uids(live: Live, *what: str) -> list[str]:
 
 def test_volumes_grow_and_no_pod_restarts(flowing: Live) -> None:
     brokers = ("pods", "-l", "app.kubernetes.io/component=kafka")
-    before, old = uids(flowing, *brokers), uids(flowing, "statefulset", "demo-kafka")
+    before = uids(flowing, *brokers)
+    old = told(flowing, "{.metadata.uid}", "statefulset", "demo-kafka")
     patch(flowing, {"kafka": {"storage": {"size": "2Gi", "storageClassName": EXPANDABLE}}})
     template = "{.spec.volumeClaimTemplates[0].spec.resources.requests.storage}"
     wait_until(
@@ -77,7 +78,7 @@ def test_volumes_grow_and_no_pod_restarts(flowing: Live) -> None:
     claims = ("pvc", "-l", "app.kubernetes.io/component=kafka")
     asked = told(flowing, "{.items[*].spec.resources.requests.storage}", *claims)
     assert asked.split() == ["2Gi"] * 3
-    assert uids(flowing, "statefulset", "demo-kafka") != old
+    assert told(flowing, "{.metadata.uid}", "statefulset", "demo-kafka") != old
     flowing.wait_ready()
     assert uids(flowing, *brokers) == before
 

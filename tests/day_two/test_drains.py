@@ -30,6 +30,8 @@ def test_a_drained_node_costs_one_take_over_or_none(live: Live, number: int, tur
     node = nodes()[number]
     before, place = live.take_overs, live.pods()[live.active][1]
     drain(node)
+    if place == node:  # until the operator has seen the pods go, it was ready
+        live.wait(lambda: live.take_overs > before, "the take-over is told")
     live.wait_ready()
     assert live.take_overs - before == (place == node), (
         f"turn {turn}: the active one was on {place}"
