@@ -4,6 +4,7 @@ Wheels and jars are resolved on the host, which knows its registries and certifi
 copied in; inside a build only Debian's packages are fetched.
 """
 
+import re
 import shutil
 import sys
 import tomllib
@@ -12,7 +13,7 @@ from typing import Any
 
 from espha.local.jars import PROFILES
 from tools import ROOT, jars
-from tools.offline_cluster import base, cache, clients, command, docker, golang, node
+from tools.offline_cluster import base, cache, clients, cluster, command, docker, golang, node
 from tools.offline_cluster.say import Failure, line, program, step
 
 IMAGES = ROOT / "images"
@@ -25,6 +26,7 @@ PYTHON = "3.11"  # Debian 12's, in the images; the host may have a newer one
 GLIBC = "manylinux_2_28"
 JRE_PACKAGE = "openjdk-17-jre-headless"
 LOADED = "/kind/espha-images"
+_DIGEST = re.compile(r"sha256:|import-[^/]*@sha256:")
 
 
 def version() -> str:
@@ -62,6 +64,28 @@ def load(names: list[str]) -> None:
         write = f'mkdir -p {LOADED} && cat > "{LOADED}/$0"'
         inside = ("docker", "exec", "-i", clients.NODE, "sh", "-c", write, name)
         command.run(*inside, stdin=wanted[name])
+    for one in cluster.nodes(clients.CLUSTER):
+        _forget_replaced(one)
+
+
+def replaced(listed: str) -> list[str]:
+    """Return the names by which a node keeps images that have no tag any more.
+
+    An image that is loaded under the tag of another one takes only the tag. The other one stays
+    under its digests.
+
+    Args:
+        listed: what `ctr images ls` prints.
+    """
+    rows = [(row.split()[0], row.split()[2]) for row in listed.splitlines()[1:]]
+    tagged = {target for ref, target in rows if not _DIGEST.match(ref)}
+    return [ref for ref, target in rows if _DIGEST.match(ref) and target not in tagged]
+
+
+def _forget_replaced(node_name: str) -> None:
+    ask = ("docker", "exec", node_name, "ctr", "-n", "k8s.io", "images")
+    if refs := replaced(command.answer(*ask, "ls") or ""):
+        command.answer(*ask, "rm", *refs)  # what stays costs room on the disk only
 
 
 def _loaded(name: str) -> str | None:

@@ -28,7 +28,7 @@ def delete() -> None:
     with cache.lock("cluster"):
         if command.works("docker", "info"):
             with step("deleting the cluster"):
-                command.run("docker", "rm", "-f", "-v", clients.NODE, *_nodes())
+                command.run("docker", "rm", "-f", "-v", clients.NODE, *nodes())
         docker.stop()
         clients.kubeconfig().unlink(missing_ok=True)
 
@@ -50,7 +50,7 @@ _ZONE = "topology.kubernetes.io/zone"
 _BELONGS = "io.x-k8s.kind.cluster"
 
 
-def _nodes(cluster: str = "", state: str = "") -> list[str]:
+def nodes(cluster: str = "", state: str = "") -> list[str]:
     """Return the names of nodes of our clusters, or of one of them; in one state, or in any."""
     options = [f"--filter=status={state}"] if state else []
     form = f'{{{{.Label "{_BELONGS}"}}}} {{{{.Names}}}}'
@@ -62,20 +62,20 @@ def _nodes(cluster: str = "", state: str = "") -> list[str]:
 
 def _stop_others() -> None:
     """Stop our clusters of another size: two of them would not leave each other enough."""
-    others = [name for name in _nodes(state="running") if name not in _nodes(clients.CLUSTER)]
+    others = [name for name in nodes(state="running") if name not in nodes(clients.CLUSTER)]
     if others:
         line(f"stopping another cluster of ours: {', '.join(others)}")
         _start_only_by_us(others)
         command.run("docker", "stop", *others)
 
 
-def _start_only_by_us(nodes: list[str]) -> None:
+def _start_only_by_us(names: list[str]) -> None:
     """Keep dockerd from starting nodes together with itself, clusters of every size at once.
 
     A node that is stopped while its pods start may leave one of their cgroups frozen; what is
     frozen cannot be killed, and the node could then not be stopped at all.
     """
-    command.run("docker", "update", "--restart=no", *nodes)
+    command.run("docker", "update", "--restart=no", *names)
 
 
 def _usable() -> bool:
@@ -90,7 +90,7 @@ def _usable() -> bool:
         line("the cluster is of an older make; `make cluster-clean cluster` makes it anew")
     if running != "true":
         line("starting the cluster's node again")
-        command.run("docker", "start", *_nodes(clients.CLUSTER))
+        command.run("docker", "start", *nodes(clients.CLUSTER))
     if not clients.kubeconfig().exists():
         _export_kubeconfig()
     if clients.WORKERS and node.is_built(image):  # whoever started them, routes do not last
@@ -121,7 +121,7 @@ def _create() -> None:
     image = node.image()
     kind = node.kind()
     with step(f'making the cluster "{clients.CLUSTER}"'):
-        command.answer("docker", "rm", "-f", "-v", clients.NODE, *_nodes(clients.CLUSTER))
+        command.answer("docker", "rm", "-f", "-v", clients.NODE, *nodes(clients.CLUSTER))
         with cache.scratch() as path:
             file = path / "kind.yaml"
             file.write_text(configuration(image))
@@ -129,7 +129,7 @@ def _create() -> None:
                 kind, "create", "cluster", "--name", clients.CLUSTER, "--image", image,
                 "--config", file, "--kubeconfig", clients.kubeconfig(), "--wait", "180s",
             )  # fmt: skip
-        _start_only_by_us(_nodes(clients.CLUSTER))
+        _start_only_by_us(nodes(clients.CLUSTER))
         if clients.WORKERS and node.is_built(image):
             network.connect(fresh=True)
         if not _ready():
