@@ -17,6 +17,7 @@ def up() -> None:
         _stop_others()
         if not _usable():
             _create()
+        _start_only_by_us(nodes(clients.CLUSTER))
         clients.place_kubectl()
         clients.place("kind", node.kind())
         clients.place_helm()
@@ -65,7 +66,6 @@ def _stop_others() -> None:
     others = [name for name in nodes(state="running") if name not in nodes(clients.CLUSTER)]
     if others:
         line(f"stopping another cluster of ours: {', '.join(others)}")
-        _start_only_by_us(others)
         command.run("docker", "stop", *others)
 
 
@@ -129,7 +129,6 @@ def _create() -> None:
                 kind, "create", "cluster", "--name", clients.CLUSTER, "--image", image,
                 "--config", file, "--kubeconfig", clients.kubeconfig(), "--wait", "180s",
             )  # fmt: skip
-        _start_only_by_us(nodes(clients.CLUSTER))
         if clients.WORKERS and node.is_built(image):
             network.connect(fresh=True)
         if not _ready():

@@ -5,7 +5,6 @@ whoever sends the same input again under the same name, after a kill of either s
 the adapter is.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -16,8 +15,6 @@ from espha.adapters.socket_output.spec import OutputSocket
 from espha.backoff import Backoff
 from espha.records.rows import MAX_RECORD
 
-STREAM: Final = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
-"""What a stream can be called."""
 _LONGEST_PAUSE_S: Final = 5.0
 
 Read = Callable[[], bytes]

@@ -1,5 +1,6 @@
 """Standard input, sent to an input adapter."""
 
+import re
 import sys
 from collections.abc import Callable
 from typing import BinaryIO, cast
@@ -7,8 +8,9 @@ from typing import BinaryIO, cast
 from pydantic import ValidationError
 
 from espha.adapters.config import ConfigError
+from espha.adapters.socket_input.lines import STREAM
 from espha.adapters.socket_output.spec import OutputSocket
-from espha.local.sending import STREAM, send
+from espha.local.sending import send
 
 _CHUNK = 65_536
 
@@ -25,7 +27,7 @@ def send_standard_input(to: str, stream: str, timeout_s: float, say: Callable[[s
     Returns:
         0: all are published. 1: the adapter has lost lines. 2: an argument is wrong.
     """
-    if not STREAM.fullmatch(stream):
+    if not re.fullmatch(STREAM, stream):
         say(f"--stream {stream[:200]!r}: up to 100 letters, digits, _ . : -")
         return 2
     try:

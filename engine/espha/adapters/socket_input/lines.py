@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 from espha.protocol.sizes import CUT_BYTES
 from espha.records.rows import MAX_RECORD
 
+STREAM: Final = r"[A-Za-z0-9_.:-]{1,100}"
+"""What the stream of a peer can be called, as a regular expression."""
 _NEWLINE: Final = b"\n"
 
 

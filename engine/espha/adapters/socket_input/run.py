@@ -23,7 +23,7 @@ from espha.adapters.formats.lines import check_lines
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel, Receiver, listening
-from espha.adapters.socket_input.lines import Line, Lines
+from espha.adapters.socket_input.lines import STREAM, Line, Lines
 from espha.adapters.socket_input.spec import InputSocket
 from espha.backoff import Backoff
 from espha.protocol.status import InputProgress
@@ -36,7 +36,7 @@ _CONNECTIONS: Final = 100
 _STREAMS: Final = 200
 _UNREAD: Final = 65_536
 """A peer that leaves so many bytes of answers unread is let go of."""
-_STREAM: Final = re.compile(rb"[A-Za-z0-9_.:-]{1,100}\r?")
+_NAMED: Final = re.compile(STREAM.encode() + rb"\r?")
 _NUMBERED: Final = re.compile(rb"([0-9]{1,18}) (.*)", re.DOTALL)
 _LOG = structlog.get_logger()
 
@@ -272,7 +272,7 @@ class _Talk:
             data += more
             self.bytes += len(more)
         name, _, rest = data.partition(b"\n")
-        if not _STREAM.fullmatch(name):
+        if not _NAMED.fullmatch(name):
             self._writer.write(b"the first line has to be the name of the stream\n")
             raise RefusedPeerError("the first line is not the name of a stream")
         self._stream = name.rstrip(b"\r").decode()
