@@ -7,6 +7,7 @@ from pathlib import Path
 
 from espha.local.errors import LocalError
 from espha.local.jars import POM, PROFILES, check_sums, copy_dependencies
+from espha.pipeline.jars import archive_beside, class_path_facts
 from tools import ROOT
 from tools.offline_cluster import cache, command, debian
 from tools.offline_cluster.say import Failure, program, step
@@ -56,18 +57,17 @@ def archives() -> list[Path]:
     """Return the archives of classes of an engine's JVM and of a broker; make what is missing."""
     engine, kafka = directory("engine"), directory("kafka")
     program = (sys.executable, "-m", "espha.pipeline.archive")
-    own = _archive(engine.parent / "espha.jsa", engine, *program, by=str(_spark()))
+    spark = class_path_facts(_spark() / "jars")
+    own = _archive(archive_beside(engine), engine, *program, by=spark)
     script = ROOT / "images" / "kafka" / "start" / "kafka-archive"
     target = kafka.with_suffix(".jsa")
     return [own, _archive(target, kafka, "sh", script, kafka, target, by=script.read_text())]
 
 
 def _archive(target: Path, libraries: Path, *program: str | Path, by: str) -> Path:
-    """Have a program make an archive, unless there is one of these jars, by this program."""
+    """Have a program make an archive, unless there is one of these very files, by this program."""
     stamp = target.with_suffix(".digest")
-    key = cache.digest(
-        (libraries / STAMP).read_text(), by, command.run("java", "-Xinternalversion")
-    )
+    key = cache.digest(class_path_facts(libraries), by, command.run("java", "-Xinternalversion"))
     with cache.lock(f"archive-{target.stem}"):
         if not (target.is_file() and stamp.is_file() and stamp.read_text() == key):
             with step(f"archiving the classes of {libraries.name}"):

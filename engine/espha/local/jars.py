@@ -18,7 +18,7 @@ from pathlib import Path
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.java import check_java
-from espha.pipeline.jars import OWN_JAR, archive_beside, own_folder
+from espha.pipeline.jars import OWN_JAR, archive_beside, class_path_facts, own_folder
 
 POM = Path(__file__).with_name("pom.xml")
 SUMS = Path(__file__).with_name("jars.sha256")
@@ -114,13 +114,13 @@ def digest(path: Path) -> str:
 def engine_home(announce: Announce) -> Path:
     """Return the directory with all jars of an engine, ours too.
 
-    It is made once for each combination of our jar, others' jars, Spark and Java.
+    It is made once for each combination of our jar, others' jars, Spark's jars and Java.
 
     Raises:
         LocalError: a jar is missing.
     """
     others, own = resolved("engine", announce), _own_jar()
-    parts = [digest(own), *wanted_sums("engine").values(), spark(), check_java()]
+    parts = [digest(own), *wanted_sums("engine").values(), _spark_facts(), check_java()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     home = cache.directory() / f"engine-{key}"
     with cache.lock("engine-home"):
@@ -200,6 +200,10 @@ def spark() -> str:
     if found is None or not found.submodule_search_locations:
         raise LocalError("pyspark is not installed: pip install 'espha[engine]'")
     return str(found.submodule_search_locations[0])
+
+
+def _spark_facts() -> str:
+    return class_path_facts(Path(spark()) / "jars")
 
 
 def _place(fresh: Path, target: Path) -> None:

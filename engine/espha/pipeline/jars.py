@@ -1,4 +1,4 @@
-"""Where our own few Java classes are."""
+"""Where our own few Java classes are, and which archive of classes fits them."""
 
 import os
 from pathlib import Path
@@ -28,3 +28,13 @@ def archive_beside(jars: Path) -> Path:
 def unfinished(archive: Path) -> Path:
     """Return where an archive is written, which no JVM must take before it is whole."""
     return archive.with_suffix(".unfinished")
+
+
+def class_path_facts(*folders: Path) -> str:
+    """Return what a JVM holds an archive of classes against: each jar's path, size and time.
+
+    The same jars, unpacked anew in the same place, do not fit an archive that was made of the old
+    ones.
+    """
+    jars = [(jar, jar.stat()) for folder in folders for jar in sorted(folder.glob("*.jar"))]
+    return "\n".join(f"{jar} {stat.st_size} {stat.st_mtime_ns}" for jar, stat in jars)
