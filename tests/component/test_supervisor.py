@@ -320,11 +320,19 @@ def test_a_switchover_to_somebody_passes_the_others(start: Start) -> None:
     wait_until(lambda: first.is_in("active"), 60, "a is active")
     assert hand_over(first, "c")[0] == 202
     wait_until(lambda: active_of(replicas) == [third], 60, "c is active")
+    queue = [third, first, second]  # the log says that c leads; the queue follows it
+    wait_until(lambda: in_line(queue), 60, "a goes to the end, and b behind it")
     third.kill_child()
     wait_until(lambda: active_of(replicas) == [first], 60, "a is next: b went behind it")
     first.kill_child()
     wait_until(lambda: active_of(replicas) == [second], 60, "b follows: nobody calls any more")
     assert second.status()["restarts"] == 0
+
+
+def in_line(replicas: list[Replica]) -> bool:
+    """Tell whether these stand in the queue in this order."""
+    znodes = [replica.status().get("znode") or "" for replica in replicas]
+    return all(znodes) and znodes == sorted(znodes)
 
 
 def test_a_switchover_to_a_frozen_one_ends_with_another(start: Start) -> None:
