@@ -1,7 +1,9 @@
 """The model changes at a record of the order log, and back, on real engines under flowing rows."""
 
+import dataclasses
 import http.client
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
@@ -14,17 +16,32 @@ from chaos.poisoned import RAISES, environment
 from espha.checker.verify import VerifyOptions, verify
 from espha.local.ports import HOST
 from espha.model import model_digest
+from espha.protocol.model_change import ModelAction
+from espha.protocol.status import ReplicaStatus
 from espha.reader import read_project
+from espha_operator.status.facts import Facts
+from espha_operator.status.model_change import Change, decide, model_rolled_out
+from espha_operator.status.reasons import Reason
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.feeder import Feeder
 from support.replicas import LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, wait_until
+from unit.operator.samples import MODEL, healthy
 
 pytestmark = pytest.mark.component
 
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 OLD = SAMPLE_MODEL.read_text(encoding="utf-8")
 NEW = OLD.replace('"windowLength">20<', '"windowLength">5<')
+
+REFUSING = re.sub(
+    r'(?s)<window-calculate name="sum20".*?(<schema>.*?</schema>).*?</window-calculate>',
+    r"""<window-python name="sum20">\1
+    <code>def create(data, context): raise ValueError("no row is good enough")</code>
+    </window-python>""",
+    OLD,
+)
+"""A model whose script raises on each row."""
 
 
 def digest(xml: str) -> str:
@@ -258,6 +275,42 @@ def test_a_model_that_fails_in_the_shadow_never_leads(
     give(deployment, chosen, tmp_path / "old.xml")
     deployment.wait_in_sync()
     assert not deployment.order_records()[-1].get("shadow")
+
+
+def facts(deployment: Deployment, xml: str) -> Facts:
+    """Return what the operator sees of the engines that answer, when a model is wanted."""
+    answers = (one.status() for one in deployment.engines)
+    told = tuple(ReplicaStatus.model_validate(one) for one in answers if one)
+    return healthy(model=dataclasses.replace(MODEL, digest=digest(xml)), engines=told)
+
+
+def test_a_model_that_refuses_all_its_input_never_leads(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    """It fails on nothing and gets in step; only its dead letters tell that it is of no use."""
+    path, chosen = tmp_path / "refusing.xml", standby(deployment)
+    path.write_text(REFUSING, encoding="utf-8")
+    deployment.publish(SOURCE, map(row, range(5)))
+    wait_until(lambda: len(deployment.lines(OUTPUT)) == 5, LIMIT_S, "the old model has worked")
+    give(deployment, chosen, path)
+    wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
+    deployment.publish(SOURCE, map(row, range(5, 8)))
+    wait_until(lambda: chosen.status().get("events_in") == 3, LIMIT_S, "it has taken the rows")
+    seen = facts(deployment, REFUSING)
+    assert decide(seen) == Change()
+    verdict = model_rolled_out(seen)
+    assert verdict.reason is Reason.SHADOW_FAILED
+    assert "has made 3 dead letters of 3 input records" in verdict.message
+    assert len(deployment.lines(OUTPUT)) == 8
+    assert deployment.records(deployment.plan.dead_letters) == []
+    give(deployment, chosen, tmp_path / "new.xml")
+    ended = decide(facts(deployment, NEW))
+    assert ended == Change(ModelAction.END, digest(REFUSING))
+    assert ask(deployment.active(), "end", ended.model)[0] == 202
+    wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "the mended one is in the shadow")
+    deployment.publish(SOURCE, [row(8)])
+    switch = Change(ModelAction.SWITCH, digest(NEW))
+    wait_until(lambda: decide(facts(deployment, NEW)) == switch, LIMIT_S, "it may lead")
 
 
 def test_nothing_goes_over_to_a_model_that_nobody_runs_in_step(deployment: Deployment) -> None:

@@ -10,13 +10,15 @@ from typing import Literal
 
 from espha.protocol.model_change import ModelAction
 from espha.protocol.states import EngineState
-from espha.protocol.status import ReplicaStatus
+from espha.protocol.status import EngineProgress, ReplicaStatus
 from espha_operator.api.deployment import ModelVersion
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
 
 KEPT = 5
 """Versions that stay although nobody runs them; a roll-back goes to one of them."""
+QUIET = 2
+"""So many order records without input: what a model makes of input need not be waited for."""
 _DIGITS = 4
 _RUNNING = (EngineState.ACTIVE, EngineState.STANDBY)
 
@@ -40,7 +42,8 @@ def decide(facts: Facts) -> Change:
     """Decide what to ask the active engine for.
 
     1. A model that is not wanted is the next one no more.
-    2. When an engine runs the wanted one in the shadow, in step, the log goes over to it.
+    2. When an engine runs the wanted one in the shadow, in step, the log goes over to it; but not
+       before it has taken input, where there is any, and not while it has refused all of that.
     3. A deployment of one engine has nobody who could: it goes over when it has been given it.
     """
     engine = facts.active.engine if facts.active else None
@@ -51,20 +54,35 @@ def decide(facts: Facts) -> Change:
         return Change(ModelAction.END, engine.shadow)
     if engine.log_model == wanted:
         return Change()
-    if _shadows(facts, wanted):
-        return Change(ModelAction.SWITCH, wanted)
+    shadows = _shadows(facts, wanted)
+    if shadows:
+        good = any(_has_seen(one) and not _refuses_all(one) for one in shadows.values())
+        return Change(ModelAction.SWITCH, wanted) if good else Change()
     if facts.deployment.spec.engines.replicas == 1 and engine.wanted == wanted:
         return Change(ModelAction.SWITCH, wanted, blind=True)
     return Change()
 
 
-def _shadows(facts: Facts, model: str) -> list[ReplicaStatus]:
-    """Return the engines that run a model in the shadow, in step, and have kept its state."""
-    return [
-        one
+def _shadows(facts: Facts, model: str) -> dict[str, EngineProgress]:
+    """Return the engines that run a model in the shadow, in step, and how far they are."""
+    return {
+        one.name: one.engine
         for one in facts.engines
         if one.state is EngineState.SHADOW and one.engine and one.engine.model_digest == model
-    ]
+    }
+
+
+def _has_seen(shadow: EngineProgress) -> bool:
+    """Tell whether a model has taken input, or none has come for some time."""
+    return shadow.events_in > 0 or shadow.batches >= QUIET
+
+
+def _refuses_all(shadow: EngineProgress) -> bool:
+    """Tell whether a model has made dead letters of all its input, since it began.
+
+    Several windows may refuse one record, each with a letter of its own.
+    """
+    return 0 < shadow.events_in <= shadow.dead_letters
 
 
 def running(facts: Facts) -> str:
@@ -127,13 +145,31 @@ def _under_way(facts: Facts, active: ReplicaStatus, leads: str) -> Verdict:
             refusal = engine.shadow_refusal or f"{engine.lag_records} order records behind"
             text = f"{one.name} runs model {model[:_DIGITS]} in the shadow: {refusal}."
             return Verdict(Reason.IN_SHADOW, f"{text} {stays}")
-    if _shadows(facts, model):
-        why = facts.change or "the order log goes over to it"
-        text = f"Model {model[:_DIGITS]} is in step: {why}."
-        return Verdict(Reason.SWITCHING, f"{text} {stays}")
-    return Verdict(
-        Reason.NO_SHADOW, f"No engine has been given model {model[:_DIGITS]} yet. {stays}"
-    )
+    return _in_step(facts, model, stays)
+
+
+def _in_step(facts: Facts, model: str, stays: str) -> Verdict:
+    """Say why the log does not go over to a model that runs in the shadow, or that it does."""
+    shadows, short = _shadows(facts, model), model[:_DIGITS]
+    if not shadows:
+        text = f"No engine has been given model {short} yet."
+        return Verdict(Reason.NO_SHADOW, f"{text} {stays}")
+    if all(map(_refuses_all, shadows.values())):
+        name, one = next(iter(shadows.items()))
+        counts = f"{_about(one.dead_letters)} dead letters of {_about(one.events_in)} input records"
+        text = f"{name} runs model {short} in the shadow, and has made {counts}."
+        return Verdict(Reason.SHADOW_FAILED, f"{text} {stays}")
+    if not any(map(_has_seen, shadows.values())):
+        text = f"Model {short} is in step, and has had no input yet."
+        return Verdict(Reason.IN_SHADOW, f"{text} {stays}")
+    why = facts.change or "the order log goes over to it"
+    return Verdict(Reason.SWITCHING, f"Model {short} is in step: {why}. {stays}")
+
+
+def _about(count: int) -> str:
+    """Say a number so that the sentence does not change all the time."""
+    step = 10 ** (len(str(count)) - 1)
+    return str(count) if step == 1 else f"{count // step * step} or more"
 
 
 def _passed_over(facts: Facts) -> str:

@@ -84,7 +84,7 @@ class Reason(Explained):
     IN_SHADOW = "InShadow", "An engine catches up with the new model, in the shadow."
     SHADOW_FAILED = (
         "ShadowFailed",
-        "The new model cannot be run; the old one leads.",
+        "The new model cannot be run, or refuses all its input; the old one leads.",
         False,
         True,
     )

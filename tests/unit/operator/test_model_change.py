@@ -34,7 +34,8 @@ def engine(ordinal: int, state: EngineState, model: str = OLD, **fields: Any) ->
         model_digest=model,
         message=message,
     )
-    told = {"log_model": OLD, "wanted": model, **fields}
+    seen = {"events_in": 9, "batches": 9} if state is SHADOW else {}
+    told = {"log_model": OLD, "wanted": model, **seen, **fields}
     assert made.engine
     return made.model_copy(update={"progress": made.engine.model_copy(update=told)})
 
@@ -53,6 +54,14 @@ A, B = engine(0, ACTIVE), engine(1, STANDBY)
         ([A, B, engine(2, STANDBY)], Change()),
         ([A, B, engine(2, EngineState.REPLAYING, NEW)], Change()),
         ([A, B, engine(2, SHADOW, NEW)], Change(ModelAction.SWITCH, NEW)),
+        ([A, B, engine(2, SHADOW, NEW, dead_letters=8)], Change(ModelAction.SWITCH, NEW)),
+        ([A, B, engine(2, SHADOW, NEW, dead_letters=9)], Change()),
+        ([A, B, engine(2, SHADOW, NEW, dead_letters=18)], Change()),
+        ([A, B, engine(2, SHADOW, NEW, events_in=0, batches=1)], Change()),
+        (
+            [A, B, engine(2, SHADOW, NEW, events_in=0, batches=2)],
+            Change(ModelAction.SWITCH, NEW),
+        ),
         ([A, B, engine(2, SHADOW, OTHER)], Change()),
         ([engine(0, ACTIVE, shadow=OTHER), B], Change(ModelAction.END, OTHER)),
         ([engine(0, ACTIVE, NEW, log_model=NEW, shadow=OLD)], Change(ModelAction.END, OLD)),
@@ -63,6 +72,11 @@ A, B = engine(0, ACTIVE), engine(1, STANDBY)
         "nobody has it yet",
         "it catches up",
         "in step",
+        "it takes something of its input",
+        "it refuses all input",
+        "two windows refuse all input",
+        "it has had no input",
+        "no input comes",
         "another one is in step",
         "another one is the next one",
         "what was next is wanted no more",
@@ -94,6 +108,17 @@ def test_a_single_engine_goes_over_when_its_pod_has_the_new_model() -> None:
             Reason.SHADOW_FAILED,
             "demo-engine-2 cannot run model 9f2c: offset 3: ZeroDivisionError. demo-engine-0 stays "
             "active with model 01d0.",
+        ),
+        (
+            [A, B, engine(2, SHADOW, NEW, events_in=2345, dead_letters=2345)],
+            Reason.SHADOW_FAILED,
+            "demo-engine-2 runs model 9f2c in the shadow, and has made 2000 or more dead letters "
+            "of 2000 or more input records. demo-engine-0 stays active with model 01d0.",
+        ),
+        (
+            [A, B, engine(2, SHADOW, NEW, events_in=0, batches=0)],
+            Reason.IN_SHADOW,
+            "Model 9f2c is in step, and has had no input yet. demo-engine-0 stays active",
         ),
         ([A, B, engine(2, SHADOW, NEW)], Reason.SWITCHING, "Model 9f2c is in step"),
         (
