@@ -140,7 +140,9 @@ class DiskKeeper:
         wanted = [] if scene.facts.paused else scene.wanted
         growing, refused = self._grower.grow(deployment.namespace, wanted, claims)
         serving, rooms = _zookeeper(scene, claims)
-        facts = DiskFacts(growing=growing, refused=refused, foreign=_foreign(deployment, claims))
+        made = scene.resource["metadata"].get("creationTimestamp") or ""
+        kept = storage.inherited(claims, made)
+        facts = DiskFacts(growing=growing, refused=refused, foreign=_foreign(deployment, kept))
         quorum, others = Quorum(), Others(error="it was not asked.", serving=serving)
         trimmed = False
         if _may_ask(scene.facts):
@@ -156,7 +158,7 @@ class DiskKeeper:
                 others = Others(error=str(error), serving=serving)
         self._mark(scene.facts, claims)
         formatted, allowed = storage.may_format(
-            deployment.spec.kafka.replicas, claims, quorum.ends, quorum.leader, quorum.certain
+            deployment.spec.kafka.replicas, kept, quorum.ends, quorum.leader, quorum.certain
         )
         facts = replace(
             facts,
@@ -227,11 +229,15 @@ def _result(asked: "Future[Look]") -> Look | None:
     return None
 
 
-def _foreign(deployment: Deployment, claims: tuple[Claim, ...]) -> str:
-    kafka = deployment.spec.kafka
-    if kafka.external:
-        return ""
-    return storage.foreign(deployment.name, "kafka", kafka.replicas, claims)
+def _foreign(deployment: Deployment, claims: tuple[Claim, ...]) -> dict[str, str]:
+    """Say of which of our own servers kept volumes do not fit, and why."""
+    spec = deployment.spec
+    found = {
+        component: storage.foreign(deployment.name, component, servers.replicas, claims)
+        for component, servers in (("zookeeper", spec.zookeeper), ("kafka", spec.kafka))
+        if not servers.external
+    }
+    return {component: why for component, why in found.items() if why}
 
 
 def _brokers(deployment: Deployment, rooms: Mapping[int, tuple[int, int]]) -> list[Room]:

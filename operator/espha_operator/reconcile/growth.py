@@ -38,6 +38,7 @@ def claim(one: Object) -> Claim:
         owners=frozenset(owner["uid"] for owner in meta.get("ownerReferences") or []),
         servers=int(servers) if servers.isdecimal() else None,
         leaving=bool(meta.get("deletionTimestamp")),
+        made=meta.get("creationTimestamp") or "",
     )
 
 

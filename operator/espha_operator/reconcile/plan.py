@@ -23,13 +23,15 @@ def plan(facts: Facts) -> list[Object] | None:
     3. Engines start when all topics exist.
     4. Adapters start when an engine is active.
     5. What has started once stays wanted: a broker's death must not take the engines along.
-    6. Kafka does not start on kept volumes that are another one's, nor before volumes are known.
+    6. Servers do not start on kept volumes of another number of them, nor before these are known.
     """
     model, deployment = facts.planned, facts.deployment
     if model is None or facts.disks is None:
         return None
-    wanted = zookeeper.zookeeper(deployment)
-    if facts.exists("kafka") or not facts.disks.foreign:
+    wanted: list[Object] = []
+    if checks.may_start(facts, "zookeeper"):
+        wanted += zookeeper.zookeeper(deployment)
+    if checks.may_start(facts, "kafka"):
         wanted += kafka.kafka(deployment, _may_format(facts.disks))
     wanted += engines.model(deployment, model, model_change.kept(facts))
     if facts.exists("engine") or _may_start_engines(facts):

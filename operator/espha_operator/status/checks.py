@@ -165,13 +165,19 @@ def _trimmed(facts: Facts) -> Verdict:
     return Verdict(Reason.TRIMMED, f"{text} Not now: {held}" if held else text)
 
 
+def may_start(facts: Facts, component: str) -> bool:
+    """Tell whether kept volumes fit servers of ours, or these have started already."""
+    return facts.exists(component) or facts.disks is None or component not in facts.disks.foreign
+
+
 def volumes_fit(facts: Facts) -> Verdict:
     """Check that volumes are as large as the spec says."""
     disks = facts.disks
     if disks is None:
         return _not_started(facts)
-    if disks.foreign and not facts.exists("kafka"):
-        return Verdict(Reason.FOREIGN_VOLUMES, disks.foreign)
+    unfit = [why for one, why in disks.foreign.items() if not may_start(facts, one)]
+    if unfit:
+        return Verdict(Reason.FOREIGN_VOLUMES, " ".join(unfit))
     if disks.refused:
         return Verdict(Reason.CANNOT_GROW, disks.refused)
     if disks.growing:

@@ -4,7 +4,7 @@ These facts are looked for now and then, beside the steps.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 WARN, CRITICAL = 0.8, 0.9
 """Shares of a volume."""
@@ -34,7 +34,8 @@ class DiskFacts:
         rooms: of engines, brokers and ZooKeeper servers, as far as they are known.
         growing: claims that are to be larger than they are.
         refused: why volumes cannot grow, as a sentence; empty: nobody has refused it.
-        foreign: why kept volumes do not fit the deployment, as a sentence; empty: they do.
+        foreign: by component, why kept volumes do not fit the deployment, as a sentence; a
+            component of which they do is not there.
         trim_held: why the logs are not trimmed, as a sentence; empty: they are, as far as they can.
         trimmed: whether the logs have been trimmed behind snapshots.
         formatted: whether the brokers' volumes hold a cluster already.
@@ -44,7 +45,7 @@ class DiskFacts:
     rooms: tuple[Room, ...] = ()
     growing: tuple[str, ...] = ()
     refused: str = ""
-    foreign: str = ""
+    foreign: Mapping[str, str] = field(default_factory=dict)
     trim_held: str = ""
     trimmed: bool = False
     formatted: bool = False
@@ -64,6 +65,7 @@ class Claim:
         owners: uids of those with which it goes.
         servers: how many servers there were when this one was part of them; None: never yet.
         leaving: whether it is being deleted.
+        made: when it was made, as Kubernetes writes times: of two, the text says which is older.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Claim:
     owners: frozenset[str] = field(default_factory=frozenset)
     servers: int | None = None
     leaving: bool = False
+    made: str = ""
 
     @property
     def ordinal(self) -> int:
@@ -93,6 +96,30 @@ def sentence(rooms: Iterable[Room]) -> str:
 
 def _percent(share: float) -> str:
     return f"more than {int(share * 100) // _STEP * _STEP} %"
+
+
+def inherited(claims: Iterable[Claim], since: str) -> tuple[Claim, ...]:
+    """Return claims with a number of servers for those that an earlier deployment has left.
+
+    Such a one may hold data although no mark says so: the operator was an older one, or the
+    servers were never all there at once. Where one of its component has a mark, marks count.
+
+    Args:
+        claims: the volumes.
+        since: when the deployment was made.
+    """
+    known = list(claims)
+    marked = {one.component for one in known if one.servers is not None}
+    servers: dict[str, int] = {}
+    for one in known:
+        if one.made and one.made < since and one.component not in marked:
+            servers[one.component] = max(servers.get(one.component, 0), one.ordinal + 1)
+    return tuple(
+        replace(one, servers=servers[one.component])
+        if one.component in servers and one.made and one.made < since
+        else one
+        for one in known
+    )
 
 
 def foreign(name: str, component: str, servers: int, claims: Iterable[Claim]) -> str:

@@ -13,7 +13,7 @@ from espha_operator.reconcile.kafka_talk import Quorum, TalkError
 from espha_operator.reconcile.observe import Pod
 from espha_operator.resources import zookeeper
 from unit.operator.memory import Clock, MemoryCluster
-from unit.operator.samples import MODEL, deployment, healthy
+from unit.operator.samples import MODEL, deployment, healthy, without
 
 Object = dict[str, Any]
 
@@ -140,7 +140,50 @@ def test_kept_volumes_of_a_smaller_kafka_are_named(play: _Play) -> None:
     claim(play, "data-demo-kafka-0", "kafka", **{"espha.dev/servers": "1"})
     play.seen()
     assert play.known is not None
-    assert "of 1 servers" in play.known.foreign
+    assert "of 1 servers" in play.known.foreign["kafka"]
+
+
+BORN = {
+    "metadata": {
+        "name": "demo",
+        "namespace": "shop",
+        "uid": "uid-1",
+        "creationTimestamp": "2026-02-01T00:00:00Z",
+    }
+}
+
+
+def left(play: _Play, name: str, component: str, **labels: str) -> None:
+    """Make a claim that is older than the deployment."""
+    claim(play, name, component, **labels)
+    meta = play.cluster.objects["PersistentVolumeClaim", name]["metadata"]
+    meta["creationTimestamp"] = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("component", ["kafka", "zookeeper"])
+def test_servers_do_not_start_on_what_fewer_ones_have_left(play: _Play, component: str) -> None:
+    """Two empty ones would elect one of themselves; no claim has a mark here."""
+    left(play, f"data-demo-{component}-0", component)
+    play.seen(BORN)
+    assert play.known is not None
+    assert "of 1 servers" in play.known.foreign[component]
+    name = f"demo-{component}"
+    objects = plan.plan(healthy(disks=play.known, sets=without(name))) or []
+    assert name not in {one["metadata"]["name"] for one in objects}
+    objects = plan.plan(healthy(disks=play.known)) or []
+    assert name in {one["metadata"]["name"] for one in objects}
+
+
+def test_brokers_that_find_their_volumes_again_format_none(play: _Play) -> None:
+    for broker in range(3):
+        left(play, f"data-demo-kafka-{broker}", "kafka")
+    play.seen(BORN, topics=None)
+    assert format_of(play) == ""
+    play.seen(BORN)
+    labels = play.cluster.objects["PersistentVolumeClaim", "data-demo-kafka-1"]["metadata"][
+        "labels"
+    ]
+    assert labels["espha.dev/servers"] == "3"
 
 
 def test_a_broker_that_does_not_answer_any_more_is_still_full(

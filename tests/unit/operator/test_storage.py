@@ -1,5 +1,7 @@
 """Volumes: how full, whose, and which brokers may begin with an empty one."""
 
+from dataclasses import replace
+
 import pytest
 
 from espha_operator.status import storage
@@ -85,6 +87,38 @@ def test_kept_volumes_of_another_number_of_brokers_are_refused() -> None:
     assert "of 1 servers" in text
     assert storage.foreign("demo", "kafka", 3, brokers(3, 3)) == ""
     assert storage.foreign("demo", "kafka", 3, brokers(None, None)) == ""
-    facts = healthy(disks=DiskFacts(foreign=text), sets=without("demo-kafka"))
+    facts = healthy(disks=DiskFacts(foreign={"kafka": text}), sets=without("demo-kafka"))
     assert volumes_fit(facts).message == text
-    assert volumes_fit(healthy(disks=DiskFacts(foreign=text))).ok
+    assert volumes_fit(healthy(disks=DiskFacts(foreign={"kafka": text}))).ok
+
+
+OLD, BORN, NEW = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-02-01T00:00:09Z"
+
+
+@pytest.mark.parametrize(
+    ("made", "servers"),
+    [
+        ((OLD,), (1,)),
+        ((OLD, NEW, NEW), (1, None, None)),
+        ((OLD, OLD, OLD), (3, 3, 3)),
+        ((NEW, NEW, NEW), (None, None, None)),
+        ((BORN,), (None,)),
+        ((NEW, NEW, OLD), (None, None, 3)),
+        (("", "", ""), (None, None, None)),
+    ],
+)
+def test_what_an_earlier_deployment_has_left_is_not_new(
+    made: tuple[str, ...], servers: tuple[int | None, ...]
+) -> None:
+    """It counted as new without the mark, which an operator of earlier does not know."""
+    claims = [
+        replace(one, made=when)
+        for one, when in zip(brokers(*[None] * len(made)), made, strict=True)
+    ]
+    assert tuple(one.servers for one in storage.inherited(claims, BORN)) == servers
+
+
+def test_where_there_are_marks_they_count() -> None:
+    """One without a mark beside them was made anew, before the deployment was deleted."""
+    claims = [replace(one, made=OLD) for one in brokers(3, None, 3)]
+    assert storage.inherited(claims, BORN) == tuple(claims)
