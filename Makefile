@@ -56,7 +56,7 @@ test-cluster: cluster demo-clean images ## the whole on the local cluster
 	@$(PYTEST) tests/cluster
 
 test-day-two: export ESPHA_WORKERS := 3
-test-day-two: cluster demo-clean images ## roll-outs, drains and losses on a cluster with three workers; long
+test-day-two: cluster demo-clean images jars servers ## roll-outs, drains and losses on a cluster with three workers; long
 	@$(PYTEST) tests/day_two
 
 conformance: venv ## run the corpus of public ESP projects, and write the page of results
