@@ -1,7 +1,7 @@
 """What `test_fifty_deployments` runs beside itself: an operator that counts, and pods' stand-ins.
 
-`python fifty.py operator FILE`: the operator as it is, but that topics are all there; every five
-seconds it appends to FILE what it has done. `python fifty.py pods FILE`: answers as the engines
+`python fifty.py operator FILE`: the operator as it is; every five seconds it appends to FILE what
+it has done. `python fifty.py pods FILE`: answers as the engines
 would whose pods are listed in FILE, some of them poisonous while FILE.poison exists.
 """
 
@@ -21,28 +21,15 @@ from espha.protocol.states import EngineState
 from espha_operator import __main__ as operator
 from espha_operator import handlers
 from espha_operator.api.names import HTTP_PORT
-from espha_operator.reconcile import reconciler
 from espha_operator.reconcile.reconciler import Reconciler
-from espha_operator.status.facts import TopicFacts
 from support.status import engine_status
 
 EVERY = 5.0
 HEALTH = "http://127.0.0.1:18090/healthz"
 
 
-class Keeper:
-    """A Kafka whose topics are all there."""
-
-    def __init__(self, bootstrap: str) -> None: ...
-
-    def ensure(self, *_: Any, **__: Any) -> TopicFacts:
-        """Find nothing amiss."""
-        return TopicFacts(brokers=3)
-
-
 def run_operator(file: Path) -> None:
     """Run the operator, and write down what it does."""
-    setattr(reconciler, "TopicKeeper", Keeper)  # noqa: B010 - it is another type
     operator.LIVENESS = HEALTH
     steps: deque[tuple[str, float, float]] = deque()
     step = Reconciler.step
