@@ -11,8 +11,6 @@ from tools.offline_cluster import clients
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "espha-system"
-# Kubernetes itself refuses pods there that are not restricted.
-RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +20,7 @@ def operator() -> str:
         "upgrade", "--install", "espha", ROOT / "charts" / "espha",
         "--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "3m",
     )  # fmt: skip
-    clients.kubectl("label", "namespace", SYSTEM, RESTRICTED, "--overwrite")
+    clients.kubectl("label", "namespace", SYSTEM, spaces.RESTRICTED, "--overwrite")
     # The images keep their tag when they are built again.
     clients.kubectl("-n", SYSTEM, "rollout", "restart", "deployment/espha-operator")
     clients.kubectl("-n", SYSTEM, "rollout", "status", "deployment/espha-operator", "--timeout=3m")
@@ -32,14 +30,14 @@ def operator() -> str:
 @pytest.fixture(scope="session")
 def namespace(operator: str) -> Iterator[str]:
     """The namespace of the example deployment."""
-    with spaces.made("test", RESTRICTED) as name:
+    with spaces.made("test", spaces.RESTRICTED) as name:
         yield name
 
 
 @pytest.fixture(scope="session")
 def other_namespace(operator: str) -> Iterator[str]:
     """A namespace for small deployments that tests make and delete."""
-    with spaces.made("test", RESTRICTED) as name:
+    with spaces.made("test", spaces.RESTRICTED) as name:
         yield name
 
 

@@ -3,10 +3,15 @@
 from typing import Any
 
 from cluster import api_server, bad_resources, random_resources
+from espha.protocol.states import EngineState
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.images import Images
+from espha_operator.reconcile import plan
 from espha_operator.reconcile.models import parse
-from espha_operator.resources import adapters, engines, kafka, zookeeper
+from espha_operator.resources import meta
+from espha_operator.status.facts import Facts, SetFacts
+from espha_operator.status.storage import DiskFacts
+from support.status import engine_status
 from unit.operator.samples import MODEL
 
 Object = dict[str, Any]
@@ -37,13 +42,12 @@ def check(namespace: str, count: int) -> None:
 
 
 def _objects(deployment: Deployment) -> list[Object]:
-    return [
-        *zookeeper.zookeeper(deployment),
-        *kafka.kafka(deployment),
-        *engines.model(deployment, MODEL),
-        *engines.engines(deployment, MODEL),
-        *adapters.adapters(deployment, MODEL.digest),
-    ]
+    """Return all that the plan has for a deployment that is up, and the Secret with its token."""
+    name = deployment.name
+    started = {f"{name}-{one}": SetFacts(1, 1, 1) for one in ("zookeeper", "kafka", "engine")}
+    active = engine_status(f"{name}-engine-0", EngineState.ACTIVE)
+    facts = Facts(deployment, MODEL, started, engines=(active,), disks=DiskFacts())
+    return [*(plan.plan(facts) or []), meta.token(deployment, "0" * 64)]
 
 
 def _pod(made: Object) -> Object:

@@ -12,6 +12,8 @@ from tools.offline_cluster import clients
 
 PATIENCE_MS = 4000
 """Of a session: an engine that gets no processor time for a second is not dead."""
+RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
+"""Label of a namespace: Kubernetes itself refuses pods there that are not restricted."""
 QUIET_S = 300
 """So long (s) nothing may move in a namespace before a wait is given up."""
 

@@ -1,5 +1,6 @@
 """A cluster with three workers, one operator, and a deployment for each module."""
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -7,11 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from cluster import spaces
-from day_two.live import Live, nodes
+from day_two.live import CLASS, EXPANDABLE, SYSTEM, Live, nodes
 from tools import ROOT
 from tools.offline_cluster import clients
 
-SYSTEM = "espha-system"
 KEPT = "ESPHA_DAY_TWO"
 """Names a namespace whose deployment stays, and is used again by the next run."""
 
@@ -46,3 +46,24 @@ def live(operator: str) -> Iterator[Live]:
         return
     made.kubectl("delete", "espha", "--all", "--timeout=3m")
     clients.kubectl("delete", "namespace", made.namespace, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def expandable(operator: str) -> Iterator[Live]:
+    """A deployment that gets rows, and whose brokers and engines have volumes that may grow."""
+    clients.kubectl("apply", "-f", "-", stdin=json.dumps(CLASS))
+    made = Live(f"disks-{uuid.uuid4().hex[:6]}")
+    spaces.create(made.namespace)
+    storage = {"size": "1Gi", "storageClassName": EXPANDABLE}
+    try:
+        made.deploy(
+            zookeeper={"replicas": 3, "storage": {"size": "1Gi"}},
+            kafka={"replicas": 3, "storage": storage},
+            engines={"replicas": 3, "snapshots": {"storage": storage}},
+        )
+        made.feed()
+        yield made
+    finally:
+        made.kubectl("delete", "espha", "--all", "--timeout=3m")
+        clients.kubectl("delete", "namespace", made.namespace, "--wait=false")
+        clients.kubectl("delete", "storageclass", EXPANDABLE)

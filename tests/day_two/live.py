@@ -1,14 +1,13 @@
 """A deployment on the cluster that never stands still: rows flow in, and pods are watched."""
 
 import json
-import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client, config, watch
-
 from cluster.spaces import PATIENCE_MS
+from day_two.watched import Watched
 from espha.local.waiting import wait_until
 from tools import ROOT
 from tools.offline_cluster import clients, command
@@ -19,6 +18,20 @@ PREFIX = "day2"
 RATE = 200
 DRIVER = "driver"
 SOURCE = ROOT / "manifests" / "models" / "ha-project.xml"
+SYSTEM = "espha-system"
+"""Where the operator is."""
+EXPANDABLE = "espha-expandable"
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": EXPANDABLE},
+    # Its volumes are folders: the API server takes a larger claim, and the folder stays as it is.
+    "provisioner": "rancher.io/local-path",
+    "volumeBindingMode": "WaitForFirstConsumer",
+    "reclaimPolicy": "Delete",
+    "allowVolumeExpansion": True,
+}
+"""Volumes that may grow."""
 STILL_S = 300.0
 """For longer than this nothing may stand still: three JVMs may start on two cores."""
 _ENGINE_IMAGE = "espha/engine:0.1.0"
@@ -76,53 +89,6 @@ for topic in topics:
 print(json.dumps(seen))
 """
 """How many records each topic has for a reader of what is committed, and of everything."""
-
-
-class Watched:
-    """What a watch on the pods has seen: how many of a set were not ready at the same time."""
-
-    def __init__(self, namespace: str, sets: dict[str, int]) -> None:
-        """Watch the pods of these StatefulSets, of which so many are wanted."""
-        self._wanted = {f"{one}-{number}" for one, count in sets.items() for number in range(count)}
-        self._ready: set[str] = set()
-        self.away: frozenset[str] = frozenset()
-        self.most: frozenset[str] = frozenset()
-        """The largest group that was not ready at one moment."""
-        self.replaced: list[str] = []
-        """Pods that were made anew, in order."""
-        self._uids: dict[str, str] = {}
-        self._complete = threading.Event()
-        self._api = client.CoreV1Api(config.new_client_from_config(str(clients.kubeconfig())))
-        self._watch = watch.Watch()
-        self._thread = threading.Thread(target=self._follow, args=(namespace,), daemon=True)
-        self._thread.start()
-        wait_until(self._complete.is_set, 60, f"{', '.join(sets)} are ready before it begins")
-
-    def _follow(self, namespace: str) -> None:
-        listed = self._api.list_namespaced_pod
-        for event in self._watch.stream(listed, namespace):
-            self._take(event["type"], event["object"])
-
-    def _take(self, what: str, pod: Any) -> None:
-        name = pod.metadata.name
-        if name not in self._wanted:
-            return
-        conditions = {one.type: one.status for one in pod.status.conditions or []}
-        ready = conditions.get("Ready") == "True" and pod.metadata.deletion_timestamp is None
-        (self._ready.add if ready and what != "DELETED" else self._ready.discard)(name)
-        known = self._uids.get(name)
-        if known not in (None, pod.metadata.uid) and name not in self.replaced:
-            self.replaced.append(name)
-        self._uids[name] = pod.metadata.uid
-        self.away = frozenset(self._wanted - self._ready)
-        if not self.away:
-            self._complete.set()
-        if self._complete.is_set() and len(self.away) > len(self.most):
-            self.most = self.away
-
-    def stop(self) -> None:
-        """End the watch."""
-        self._watch.stop()
 
 
 class Live:
@@ -224,6 +190,11 @@ class Live:
         """How often an engine has taken over."""
         return int(self.status().get("failovers") or 0)
 
+    def condition(self, kind: str) -> dict[str, Any]:
+        """Return a condition; nothing where there is none of that kind yet."""
+        listed = self.status().get("conditions", [])
+        return next((one for one in listed if one["type"] == kind), {})
+
     def says(self) -> str:
         """Return what all conditions say."""
         return " ".join(one["message"] for one in self.status().get("conditions", []))
@@ -244,6 +215,35 @@ class Live:
             return any(one["observedGeneration"] == wanted for one in told)
 
         wait_until(ready, STILL_S, f"{NAME} is ready", 1.0, self._moves)
+
+    def told(self, path: str, *what: str) -> str:
+        """Return a part of objects, empty where there are none: `what` as for kubectl get."""
+        return self.kubectl("get", *what, "--ignore-not-found", "-o", f"jsonpath={path}")
+
+    def template_size(self, component: str) -> str:
+        """Return the size of volumes that a StatefulSet asks for; empty while it is not there."""
+        path = "{.spec.volumeClaimTemplates[0].spec.resources.requests.storage}"
+        return self.told(path, "statefulset", f"{NAME}-{component}")
+
+    def is_whole(self) -> bool:
+        """Tell whether all servers serve, every copy is there, and all engines are in sync."""
+        wanted = {"KafkaReady": "Serving", "ZooKeeperReady": "Serving", "ReplicasInSync": "InSync"}
+        return all(self.condition(kind).get("reason") == why for kind, why in wanted.items())
+
+    def is_ready(self, pod: str) -> bool:
+        """Tell whether a pod is there, and ready."""
+        return self.told('{.status.conditions[?(@.type=="Ready")].status}', "pod", pod) == "True"
+
+    def kill_operator(self, when: Callable[[], bool], what: str) -> None:
+        """Kill the operator in the middle of something; another one comes up by itself.
+
+        Args:
+            when: tells when it is in the middle.
+            what: the same in words.
+        """
+        self.wait(when, what)
+        chosen = ("-l", "app.kubernetes.io/name=espha-operator")
+        clients.kubectl("-n", SYSTEM, "delete", "pods", *chosen, "--force", "--grace-period=0")
 
     def wait(self, holds: Any, what: str) -> None:
         """Wait until something holds; at the latest until nothing has moved for long."""
@@ -342,6 +342,15 @@ def nodes() -> list[str]:
     """Return the workers."""
     asked = ("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "name")
     return [name.removeprefix("node/") for name in clients.kubectl(*asked).split()]
+
+
+def drain(node: str) -> None:
+    """Drain a node as people do; it can be used again at once."""
+    options = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=5m")
+    try:
+        clients.kubectl("drain", node, *options, timeout=320)
+    finally:
+        clients.kubectl("uncordon", node)
 
 
 def retag(tag: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """A model is changed and rolled back while rows flow: one take-over each, and nothing is lost."""
 
-from typing import Any
-
 import pytest
 
 from day_two.live import SOURCE, Live
@@ -19,13 +17,9 @@ def digest(xml: str) -> str:
     return model_digest(read_project(xml))
 
 
-def condition(live: Live, kind: str) -> dict[str, Any]:
-    return next((one for one in live.status()["conditions"] if one["type"] == kind), {})
-
-
 def runs(live: Live, xml: str) -> bool:
     """Tell whether the model leads, and all engines run it."""
-    rolled = condition(live, "ModelRolledOut")
+    rolled = live.condition("ModelRolledOut")
     label = f"HA_Project@{digest(xml)[:4]}"
     return rolled.get("status") == "True" and label in rolled["message"]
 

@@ -3,7 +3,6 @@
 import pytest
 
 from day_two.live import Live, retag
-from tools.offline_cluster import clients
 
 pytestmark = [pytest.mark.day_two, pytest.mark.timeout(1800)]
 
@@ -39,6 +38,25 @@ def test_new_images_of_all_components_cost_one_take_over(flowing: Live) -> None:
     assert flowing.restarts() - restarts == {}
 
 
+@pytest.mark.parametrize("component", ["kafka", "zookeeper"])
+def test_servers_alone_cost_no_take_over(flowing: Live, component: str) -> None:
+    """One of them is away at a time, and no engine is restarted or loses the lead."""
+    before, restarts, pods = flowing.take_overs, flowing.restarts(), flowing.pods()
+    seen = flowing.watch(**ALL)
+    flowing.patch({component: {"image": retag(f"only-{component}")[component]}})
+    flowing.wait(lambda: len(seen.replaced) == 3 and not seen.away, "all servers are new")
+    flowing.wait_ready()
+    seen.stop()
+    assert components(seen.replaced) == [component]
+    assert len(seen.most) == 1, f"at the same time: {set(seen.most)}"
+    assert flowing.take_overs == before
+    assert flowing.restarts() - restarts == {}
+    now = flowing.pods()
+    assert sorted(name for name in pods if pods[name][0] != now[name][0]) == [
+        f"demo-{component}-{number}" for number in range(3)
+    ]
+
+
 def test_a_broker_that_is_out_of_sync_holds_the_next_one_back(flowing: Live) -> None:
     """Its port is open, and it is ready; the roll-out waits all the same, and says for what."""
     victim = "demo-kafka-1"
@@ -65,15 +83,16 @@ def test_a_broker_that_is_out_of_sync_holds_the_next_one_back(flowing: Live) -> 
     flowing.wait_ready()
 
 
-def test_an_operator_that_is_killed_goes_on_where_it_was(flowing: Live, operator: str) -> None:
+def test_an_operator_that_is_killed_goes_on_where_it_was(flowing: Live) -> None:
     """It remembers nothing that it needs: one pod at a time, one take-over."""
     before = flowing.take_overs
     seen = flowing.watch(**ALL)
     flowing.patch({component: {"image": name} for component, name in retag("last").items()})
     for count in (1, 4, 7):
-        flowing.wait(lambda: len(seen.replaced) >= count, f"{count} pods are new")  # noqa: B023
-        selected = ("-l", "app.kubernetes.io/name=espha-operator")
-        clients.kubectl("-n", operator, "delete", "pods", *selected, "--force", "--grace-period=0")
+        flowing.kill_operator(
+            lambda: len(seen.replaced) >= count,  # noqa: B023
+            f"{count} pods are new",
+        )
     flowing.wait(lambda: len(seen.replaced) == 9 and not seen.away, "all pods are new")
     flowing.wait_ready()
     seen.stop()
