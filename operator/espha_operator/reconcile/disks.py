@@ -123,7 +123,8 @@ class DiskKeeper:
         if not request or self._seen is None:
             return
         seen = self._seen
-        next_ = decide(request, scene.facts, seen.claims, seen.others)
+        uids = {pod.name: pod.uid for pod in scene.pods}
+        next_ = decide(request, scene.facts, seen.claims, seen.others, uids)
         pod = None
         if next_.action == "delete":
             deployment = scene.facts.deployment

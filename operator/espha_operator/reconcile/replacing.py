@@ -1,4 +1,4 @@
-"""Following a request to replace a pod with its volume: for a dead node, or a bad disk."""
+"""Following a request to replace a pod, with its volume: for a dead node, or a bad disk."""
 
 import logging
 from datetime import UTC, datetime
@@ -30,12 +30,12 @@ def _follow(cluster: Cluster, resource: Object, pod: Object | None, next_: Repla
     namespace = resource["metadata"]["namespace"]
     if next_.action == "name":
         annotate(cluster, resource, REPLACE, next_.value)
-        text = f"{next_.pod} and its volume are deleted, to be rebuilt from what the others hold."
-        _tell(cluster, resource, "Replacing", text, good=True)
+        _tell(cluster, resource, "Replacing", next_.message, good=True)
     elif next_.action == "delete":
-        # It stays until no pod uses it, and until then no other pod takes its place.
-        uid = next_.value.rpartition("@")[2]
-        cluster.delete(CLAIM, namespace, next_.claim, uid=uid)
+        if next_.claim:
+            # It stays until no pod uses it, and until then no other pod takes its place.
+            uid = next_.value.rpartition("@")[2]
+            cluster.delete(CLAIM, namespace, next_.claim, uid=uid)
         if pod is not None:
             _end(cluster, resource, pod)
     else:

@@ -1,6 +1,6 @@
-"""What a request to replace a pod with its volume comes to, given what runs. Pure."""
+"""What a request to replace a pod, and its volume if it has one, comes to. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +8,7 @@ from espha_operator.status.facts import Facts
 from espha_operator.status.storage import Claim
 
 _PARTS = {"kafka": "data", "zookeeper": "data", "engine": "snapshots"}
+_ADAPTER = "adapter"
 _UID = "@"
 
 
@@ -31,12 +32,12 @@ class Replacement:
     """The next thing to do about a request.
 
     Attributes:
-        action: name the claim in the request; delete claim and pod; or the request is done or
+        action: name in the request what goes; delete claim and pod; or the request is done or
             refused, and goes.
         value: the request as it goes on, `POD@UID`.
         pod: to be replaced.
-        claim: its volume's.
-        message: what happened, for people; empty while it goes on.
+        claim: its volume's; empty: it has none of its own.
+        message: what happens or has happened, for people; empty while it goes on.
     """
 
     action: Literal["name", "delete", "done", "refused"]
@@ -46,22 +47,36 @@ class Replacement:
     message: str = ""
 
 
-def decide(request: str, facts: Facts, claims: Iterable[Claim], others: Others) -> Replacement:
+def decide(
+    request: str,
+    facts: Facts,
+    claims: Iterable[Claim],
+    others: Others,
+    pods: Mapping[str, str],
+) -> Replacement:
     """Decide what to do about a request: the name of a pod, or `POD@UID` once it has begun.
 
-    1. A pod without a volume of its own needs no such request.
-    2. It begins only when the others have all that this one has.
-    3. The request then names the volume by its uid. So it is never the next volume that goes when
+    1. It begins only when the others have all that this one has.
+    2. The request then names the volume by its uid. So it is never the next volume that goes when
        the operator is restarted in the middle.
-    4. It is done when that volume has gone: another one takes its place, and is filled by others.
+    3. It is done when that volume has gone: another one takes its place, and is filled by others.
+    4. A pod of an adapter has no volume of its own: it goes alone, and the uid is the pod's.
+
+    Args:
+        request: value of the annotation.
+        facts: what runs.
+        claims: of the deployment.
+        others: what the others hold.
+        pods: uids of the deployment's pods, by name.
     """
     pod, _, uid = request.partition(_UID)
-    known = {one.name: one for one in claims}
     component, ordinal = _part(facts, pod)
     if not component:
         return Replacement("refused", pod=pod, message=_unknown(facts, pod))
+    if component == _ADAPTER:
+        return _adapter(request, pod, uid, pods.get(pod, ""))
     name = f"{_PARTS[component]}-{pod}"
-    claim = known.get(name)
+    claim = next((one for one in claims if one.name == name), None)
     if uid:
         if claim is None or claim.uid != uid:
             text = f"{pod} has a new volume, and is rebuilt from what the others hold."
@@ -72,7 +87,23 @@ def decide(request: str, facts: Facts, claims: Iterable[Claim], others: Others) 
     missing = _missing(component, ordinal, pod, facts, others)
     if missing:
         return Replacement("refused", pod=pod, message=f"{pod} is not replaced: {missing}")
-    return Replacement("name", f"{pod}{_UID}{claim.uid}", pod, name)
+    text = f"{pod} and its volume are deleted, to be rebuilt from what the others hold."
+    return Replacement("name", f"{pod}{_UID}{claim.uid}", pod, name, text)
+
+
+def _adapter(request: str, pod: str, uid: str, there: str) -> Replacement:
+    """Decide about a pod of an adapter; `uid` is the one in the request, `there` that of the pod.
+
+    What it has done is on the topics, and nobody but Kubernetes keeps another from its place.
+    """
+    if uid and there != uid:
+        return Replacement("done", pod=pod, message=f"{pod} is made anew.")
+    if uid:
+        return Replacement("delete", request, pod)
+    if not there:
+        return Replacement("refused", pod=pod, message=f"There is no pod {pod} now.")
+    text = f"{pod} is deleted, to be made anew."
+    return Replacement("name", f"{pod}{_UID}{there}", pod, message=text)
 
 
 def _part(facts: Facts, pod: str) -> tuple[str, int]:
@@ -82,9 +113,11 @@ def _part(facts: Facts, pod: str) -> tuple[str, int]:
         counts["kafka"] = spec.kafka.replicas
     if not spec.zookeeper.external:
         counts["zookeeper"] = spec.zookeeper.replicas
-    for component, count in counts.items():
+    parts = {name: (name, count) for name, count in counts.items()}
+    parts |= {one.label: (_ADAPTER, one.pods) for one in spec.adapters.every}
+    for suffix, (component, count) in parts.items():
         start, _, number = pod.rpartition("-")
-        if start == f"{facts.deployment.name}-{component}" and number.isdecimal():
+        if start == f"{facts.deployment.name}-{suffix}" and number.isdecimal():
             return (component, int(number)) if int(number) < count else ("", -1)
     return "", -1
 
@@ -92,8 +125,8 @@ def _part(facts: Facts, pod: str) -> tuple[str, int]:
 def _unknown(facts: Facts, pod: str) -> str:
     name = facts.deployment.name
     return (
-        f'"{pod}" is no pod with a volume of this deployment; possible are: {name}-kafka-N, '
-        f"{name}-zookeeper-N and {name}-engine-N, as far as the operator runs them."
+        f'"{pod}" is no pod of this deployment; possible are: {name}-kafka-N, {name}-zookeeper-N, '
+        f"{name}-engine-N and pods of adapters, as far as the operator runs them."
     )
 
 

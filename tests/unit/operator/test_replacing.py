@@ -6,7 +6,9 @@ import pytest
 
 from espha.protocol.states import EngineState
 from espha_operator.reconcile import replacing
-from espha_operator.status.replacing import Others, Replacement, decide
+from espha_operator.status import replacing as status
+from espha_operator.status.facts import Facts
+from espha_operator.status.replacing import Others, Replacement
 from espha_operator.status.storage import Claim
 from support.status import engine_status
 from unit.operator.samples import deployment, healthy
@@ -19,6 +21,17 @@ CLAIMS = [
 ]
 SERVING = [f"demo-zookeeper-{number}" for number in range(3)]
 WELL = Others(serving=SERVING)
+PODS = {"demo-input-memory-0": "p-1", "demo-output-result-0": "p-2"}
+
+
+def decide(
+    request: str,
+    facts: Facts,
+    claims: list[Claim],
+    others: Others,
+    pods: dict[str, str] | None = None,
+) -> Replacement:
+    return status.decide(request, facts, claims, others, PODS if pods is None else pods)
 
 
 @pytest.mark.parametrize("pod", ["demo-kafka-1", "demo-zookeeper-1", "demo-engine-0"])
@@ -39,15 +52,29 @@ def test_a_request_goes_from_its_name_to_a_new_volume(pod: str) -> None:
         ("demo-kafka-1", Others(error="no answer"), "not known: no answer"),
         ("demo-zookeeper-1", Others(serving=SERVING[:2]), "1 of 3 ZooKeeper servers serve"),
         ("demo-kafka-2", WELL, "has no volume data-demo-kafka-2"),
-        ("demo-kafka-7", WELL, '"demo-kafka-7" is no pod with a volume'),
-        ("demo-input-memory-0", WELL, "is no pod with a volume"),
-        ("other-kafka-1", WELL, "is no pod with a volume"),
+        ("demo-kafka-7", WELL, '"demo-kafka-7" is no pod of this deployment'),
+        ("demo-input-memory-2", WELL, "is no pod of this deployment"),
+        ("demo-input-other-0", WELL, "is no pod of this deployment"),
+        ("demo-input-memory-1", WELL, "There is no pod demo-input-memory-1 now."),
+        ("other-kafka-1", WELL, "is no pod of this deployment"),
     ],
 )
 def test_what_others_do_not_hold_stays(pod: str, others: Others, why: str) -> None:
     refused = decide(pod, healthy(), CLAIMS, others)
     assert refused.action == "refused"
     assert why in refused.message
+
+
+@pytest.mark.parametrize("pod", PODS)
+def test_a_pod_of_an_adapter_goes_alone(pod: str) -> None:
+    """It has no volume of its own; the request names the pod, so the next one stays."""
+    begun = decide(pod, healthy(), CLAIMS, Others(error="no answer"))
+    assert (begun.action, begun.value, begun.claim) == ("name", f"{pod}@{PODS[pod]}", "")
+    assert begun.message == f"{pod} is deleted, to be made anew."
+    going = decide(begun.value, healthy(), CLAIMS, WELL)
+    assert going == Replacement("delete", begun.value, pod)
+    for after in ({pod: "p-9"}, {}):
+        assert decide(begun.value, healthy(), CLAIMS, WELL, after).action == "done"
 
 
 def test_a_broker_that_lags_itself_may_go() -> None:
@@ -113,6 +140,18 @@ def test_pod_and_claim_go_by_force_where_the_node_is_dead(
     cluster = _Cluster()
     replacing.follow(cluster, RESOURCE, there, DELETE)  # type: ignore[arg-type]
     assert cluster.done == [CLAIM_GONE, *done]
+
+
+def test_no_claim_goes_with_a_pod_of_an_adapter() -> None:
+    """And by force it goes only where its node is overdue, like any other."""
+    next_ = Replacement("delete", "demo-kafka-1@p-1", "demo-kafka-1")
+    for there, how in (
+        (pod(), {"uid": "p-1"}),
+        (pod(deletionTimestamp="2020-01-01T00:00:00Z"), {"uid": "p-1", "grace": 0}),
+    ):
+        cluster = _Cluster()
+        replacing.follow(cluster, RESOURCE, there, next_)  # type: ignore[arg-type]
+        assert cluster.done == [("Pod", "demo-kafka-1", how)]
 
 
 @pytest.mark.parametrize(
