@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from kubernetes.client.exceptions import ApiException
 
@@ -28,6 +29,10 @@ from espha_operator.status.storage import WARN, Claim, DiskFacts, Room
 
 # Seconds between two looks: usually, and while somebody waits for what comes of one.
 USUALLY, SOON = 30.0, 3.0
+# Seconds for which volumes that grow are looked at soon; some never tell that they have grown.
+GROWS = 120.0
+# Time that a kubelet has to enlarge a file system that is in use.
+_ONLINE = timedelta(minutes=5)
 _ANSWER = 1.0
 # Of all deployments together; no step waits for one of these.
 _LOOKING = ThreadPoolExecutor(max_workers=8, thread_name_prefix="disks")
@@ -73,6 +78,7 @@ class DiskKeeper:
         self._asked: Future[Look] | None = None
         self._seen: Look | None = None
         self._due = 0.0
+        self._growing: tuple[tuple[str, ...], float] = ((), 0.0)
         self._wanted: list[Object] = []
         self._gone: set[str] = set()
 
@@ -86,10 +92,18 @@ class DiskKeeper:
         if self._asked is not None and self._asked.done():
             found, self._asked = _result(self._asked), None
             self._seen = found or self._seen
-            self._due = self._clock() + (SOON if _hurries(scene, found) else USUALLY)
+            soon = _hurries(scene, found) or self._grows(found)
+            self._due = self._clock() + (SOON if soon else USUALLY)
         if self._asked is None and self._clock() >= self._due:
             whole = replace(scene, wanted=self._wanted)
             self._asked = self._submit(lambda: self._look(whole))
+
+    def _grows(self, found: Look | None) -> bool:
+        """Tell whether volumes grow, and have done so lately."""
+        growing = found.facts.growing if found and not found.facts.refused else ()
+        if growing != self._growing[0]:
+            self._growing = growing, self._clock()
+        return bool(growing) and self._clock() - self._growing[1] < GROWS
 
     def hurry(self) -> None:
         """Look again with the next step."""
@@ -143,7 +157,16 @@ class DiskKeeper:
         serving, rooms = _zookeeper(scene, claims)
         made = scene.resource["metadata"].get("creationTimestamp") or ""
         kept = storage.inherited(claims, made)
-        facts = DiskFacts(growing=growing, refused=refused, foreign=_foreign(deployment, kept))
+        pods = {pod.name: (pod.uid, pod.made) for pod in scene.pods}
+        before = (datetime.now(UTC) - _ONLINE).strftime("%Y-%m-%dT%H:%M:%SZ")
+        pending, waiting = storage.pending(claims, pods, before)
+        facts = DiskFacts(
+            growing=growing,
+            pending=pending,
+            waiting=waiting,
+            refused=refused,
+            foreign=_foreign(deployment, kept),
+        )
         quorum, others = Quorum(), Others(error="it was not asked.", serving=serving)
         trimmed = False
         if _may_ask(scene.facts):
@@ -215,9 +238,8 @@ def _hurries(scene: Scene, found: Look | None) -> bool:
     if found is None or requested(scene.resource, REPLACE):
         return True
     facts = found.facts
-    waits = (facts.growing and not facts.refused) or facts.foreign
     fresh = any(one.component == "kafka" and one.servers is None for one in found.claims)
-    return bool(waits or fresh or not found.claims)
+    return bool(facts.foreign or fresh or not found.claims)
 
 
 def _result(asked: "Future[Look]") -> Look | None:

@@ -2,7 +2,8 @@
 
 Kubernetes lets a claim grow, where its storage class does, but never the template of claims in a
 StatefulSet. So the claims are changed one by one; then the StatefulSet is deleted without its pods,
-and made anew with the new template. It takes the pods over as they are: none restarts.
+and made anew with the new template. It takes the pods over as they are: none restarts. Where a
+driver enlarges no file system that is in use, pods are restarted for it, as in any roll-out.
 """
 
 import copy
@@ -20,6 +21,8 @@ CLAIM = "PersistentVolumeClaim"
 SET = "StatefulSet"
 # Mark on a claim whose volume holds data: how many servers there were.
 SERVERS = "espha.dev/servers"
+# Condition of a claim whose volume has grown, and whose file system has not yet.
+_PENDING = "FileSystemResizePending"
 # Seconds after which a refused growth is tried again: somebody may have changed the class.
 AGAIN = 600.0
 
@@ -39,7 +42,16 @@ def claim(one: Object) -> Claim:
         servers=int(servers) if servers.isdecimal() else None,
         leaving=bool(meta.get("deletionTimestamp")),
         made=meta.get("creationTimestamp") or "",
+        pending=_pending(status),
     )
+
+
+def _pending(status: Object) -> str:
+    """Return since when a file system waits for its pod to start again; empty: it does not."""
+    told: Object = next(
+        (one for one in status.get("conditions") or [] if one["type"] == _PENDING), {}
+    )
+    return (told.get("lastTransitionTime") or "") if told.get("status") == "True" else ""
 
 
 def template(one: Object) -> Object | None:

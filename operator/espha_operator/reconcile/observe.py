@@ -55,6 +55,8 @@ class Pod:
     """Why its container cannot run, as Kubernetes calls it; empty: it runs or starts."""
     unready_s: float = 0.0
     image: str = ""
+    made: str = ""
+    """When, as Kubernetes writes times."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ def _pod(one: Object) -> Pod:
         trouble=_trouble(one),
         unready_s=unready_s,
         image=next((of["image"] for of in (one.get("spec") or {}).get("containers", ())), ""),
+        made=one["metadata"].get("creationTimestamp") or "",
     )
 
 

@@ -187,6 +187,7 @@ def _scene(facts: Facts, seen: Observed) -> Scene:
             leaving=pod.leaving,
             trouble=pod.trouble,
             unready_s=pod.unready_s,
+            stale=bool(facts.disks and pod.uid in facts.disks.waiting),
         )
         for pod in seen.pods
     )

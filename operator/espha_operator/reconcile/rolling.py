@@ -53,6 +53,7 @@ class RollPod:
         leaving: whether it is being deleted.
         trouble: why its container cannot run (`ImagePullBackOff`, …); empty: it runs or starts.
         unready_s: for how long it has not been ready, s.
+        stale: whether its file system grows only when it starts again.
     """
 
     name: str
@@ -62,6 +63,7 @@ class RollPod:
     leaving: bool = False
     trouble: str = ""
     unready_s: float = 0.0
+    stale: bool = False
 
     @property
     def ordinal(self) -> int:
@@ -124,9 +126,11 @@ class Scene:
         return sorted(mine, key=lambda pod: pod.ordinal)
 
     def outdated(self, one: RollSet) -> list[RollPod]:
-        """Return those of them that were made of an older template."""
+        """Return those of them that were made of an older template, or must start again anyway."""
         known = one.revision
-        return [pod for pod in self.of(one) if known and pod.revision not in ("", known)]
+        return [
+            pod for pod in self.of(one) if known and (pod.stale or pod.revision not in ("", known))
+        ]
 
 
 @dataclass(frozen=True)
@@ -159,8 +163,10 @@ def decide(scene: Scene) -> Step:
     if not old:
         return Step("none")
     step = _ending(scene) or _replace_broken(scene) or _next(scene)
-    left = f"{len(old)} pods are out of date" if len(old) > 1 else f"{old[0].name} is out of date"
-    return Step(step.action, step.pod, step.to, f"{left}; {step.message}.")
+    left = f"{len(old)} pods are" if len(old) > 1 else f"{old[0].name} is"
+    grow = all(pod.stale for pod in old)
+    why = "to start again, for a larger volume" if grow else "out of date"
+    return Step(step.action, step.pod, step.to, f"{left} {why}; {step.message}.")
 
 
 def needs_brokers(scene: Scene) -> bool:
@@ -192,7 +198,11 @@ def _replace_broken(scene: Scene) -> Step | None:
         broken = [pod for pod in scene.outdated(one) if pod.broken]
         if not broken:
             continue
-        newer = [pod for pod in scene.of(one) if pod.revision == one.revision and pod.broken]
+        newer = [
+            pod
+            for pod in scene.of(one)
+            if pod.revision == one.revision and pod.broken and not pod.stale
+        ]
         if newer:
             why = newer[0].trouble or "it is not ready"
             waiting = _wait(f"{newer[0].name}, which is up to date, does not start: {why}")

@@ -181,7 +181,9 @@ def volumes_fit(facts: Facts) -> Verdict:
     if disks.refused:
         return Verdict(Reason.CANNOT_GROW, disks.refused)
     if disks.growing:
-        return Verdict(Reason.GROWING, f"To be larger: {', '.join(disks.growing)}.")
+        text = f"To be larger: {', '.join(disks.growing)}."
+        pods = f" File systems grow when pods start again: {', '.join(disks.pending)}."
+        return Verdict(Reason.GROWING, text + pods if disks.pending else text)
     return Verdict(Reason.AS_WANTED, "All volumes are as large as the spec says.")
 
 

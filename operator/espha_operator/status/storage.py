@@ -33,6 +33,8 @@ class DiskFacts:
     Attributes:
         rooms: of engines, brokers and ZooKeeper servers, as far as they are known.
         growing: claims that are to be larger than they are.
+        pending: those of them whose pods must start again for it.
+        waiting: uids of these pods.
         refused: why volumes cannot grow, as a sentence; empty: nobody has refused it.
         foreign: by component, why kept volumes do not fit the deployment, as a sentence; a
             component of which they do is not there.
@@ -44,6 +46,8 @@ class DiskFacts:
 
     rooms: tuple[Room, ...] = ()
     growing: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    waiting: frozenset[str] = frozenset()
     refused: str = ""
     foreign: Mapping[str, str] = field(default_factory=dict)
     trim_held: str = ""
@@ -66,6 +70,7 @@ class Claim:
         servers: how many servers there were when this one was part of them; None: never yet.
         leaving: whether it is being deleted.
         made: when it was made, as Kubernetes writes times: of two, the text says which is older.
+        pending: since when its volume is larger, and its file system is not; empty: it is not so.
     """
 
     name: str
@@ -77,11 +82,40 @@ class Claim:
     servers: int | None = None
     leaving: bool = False
     made: str = ""
+    pending: str = ""
+
+    @property
+    def pod(self) -> str:
+        """Name of its pod."""
+        return self.name.partition("-")[2]
 
     @property
     def ordinal(self) -> int:
         """Number of its pod."""
         return int(self.name.rpartition("-")[2])
+
+
+def pending(
+    claims: Iterable[Claim], pods: Mapping[str, tuple[str, str]], before: str
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return claims whose file systems grow only when their pods start again, and these pods.
+
+    Most storage lets a file system grow while it is used: the kubelet does that within a minute.
+    A pod that has started since is not to be restarted once more.
+
+    Args:
+        claims: the volumes.
+        pods: uid of each pod, and when it was made, by name.
+        before: a volume that is larger since then has been given time enough.
+    """
+    late = [one for one in claims if one.pending and one.pending < before]
+    uids = (
+        uid
+        for one in late
+        for uid, made in [pods.get(one.pod, ("", ""))]
+        if uid and made < one.pending
+    )
+    return tuple(one.name for one in late), frozenset(uids)
 
 
 def fullest(rooms: Iterable[Room]) -> list[Room]:

@@ -69,7 +69,7 @@ class _Play(DiskKeeper):
 
     def seen(self, resource: Object | None = None, **facts: Any) -> None:
         """Look, and take in what was seen."""
-        pods = (Pod("demo-engine-0", "engine", "10.0.0.9", None),)
+        pods = (Pod("demo-engine-0", "engine", "10.0.0.9", None, uid="p-0", made="2026-01-01"),)
         meta = {"name": "demo", "namespace": "shop", "uid": "uid-1"}
         whole = resource or {"metadata": meta}
         model = MODEL.__class__(**{**vars(MODEL), "input_topics": {"cq/memory": MODEL.topics[0]}})
@@ -246,3 +246,39 @@ def test_topics_are_left_alone_while_no_snapshot_is_known(play: _Play) -> None:
     assert play.known is not None
     assert "0 of 2 engines have a snapshot" in play.known.trim_held
     assert play.talk.deleted == [{}]
+
+
+def test_volumes_that_never_tell_that_they_have_grown_are_looked_at_seldom(play: _Play) -> None:
+    """It was each three seconds for ever, with a connection to Kafka each time."""
+    wanted = zookeeper.zookeeper(deployment(zookeeper={"storage": {"size": "2Gi"}}))
+    for server in range(3):
+        claim(play, f"data-demo-zookeeper-{server}", "zookeeper")
+        made = play.cluster.objects["PersistentVolumeClaim", f"data-demo-zookeeper-{server}"]
+        made["spec"]["resources"]["requests"]["storage"] = "2Gi"
+    play.fit(deployment(), wanted)
+    play.seen()
+    assert play.known is not None
+    assert len(play.known.growing) == 3
+
+    def pause() -> float:
+        """Return how long it is to the next look, when one has been taken in just now."""
+        scene = Scene(BORN, healthy(), (), lambda: "token")
+        play.clock.now = play._due
+        play.look(scene)
+        play.look(scene)
+        return play._due - play.clock.now
+
+    assert pause() == disks.SOON
+    play.clock.now += disks.GROWS
+    assert [pause() for _ in range(60)][-1] == disks.USUALLY
+
+
+def test_a_pod_whose_file_system_waits_for_it_is_known(play: _Play) -> None:
+    claim(play, "snapshots-demo-engine-0", "engine")
+    status = play.cluster.objects["PersistentVolumeClaim", "snapshots-demo-engine-0"]["status"]
+    pending = {"type": "FileSystemResizePending", "status": "True"}
+    status["conditions"] = [{**pending, "lastTransitionTime": "2026-02-01T00:00:00Z"}]
+    play.seen()
+    assert play.known is not None
+    assert play.known.pending == ("snapshots-demo-engine-0",)
+    assert play.known.waiting == {"p-0"}

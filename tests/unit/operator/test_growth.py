@@ -50,6 +50,11 @@ def test_a_claim_is_read() -> None:
     read = claim(one)
     assert (read.component, read.request, read.capacity, read.ordinal) == ("kafka", GIB, GIB, 1)
     assert (set(read.owners), read.servers, read.leaving) == ({"set-1"}, 3, False)
+    assert (read.pod, read.pending) == ("demo-kafka-1", "")
+    told = {"type": "FileSystemResizePending", "lastTransitionTime": "2026-02-01T00:00:00Z"}
+    for status, pending in (("True", "2026-02-01T00:00:00Z"), ("False", "")):
+        conditions = [{"type": "Resizing", "status": "True"}, {**told, "status": status}]
+        assert claim({**one, "status": {"conditions": conditions}}).pending == pending
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from espha_operator.reconcile.observe import Observed, Pod
 from espha_operator.reconcile.roller import Roller
 from espha_operator.reconcile.rolling import Brokers
 from espha_operator.status.facts import Facts, SetFacts, TopicFacts
+from espha_operator.status.storage import DiskFacts
 from espha_operator.status.switchover import Decision
 from support.servers import wait_until
 from support.status import engine_status
@@ -133,6 +134,15 @@ def test_a_roll_out_of_all_components_costs_one_take_over(world: World) -> None:
         "switch to demo-engine-0",
         "demo-engine-1",
     ]
+
+
+def test_a_pod_whose_file_system_waits_for_it_is_restarted_once(world: World) -> None:
+    """The uid is that of the pod that was there: the next one has another."""
+    waiting = DiskFacts(waiting=frozenset({"uid of demo-engine-2"}))
+    world.step(disks=waiting)  # Kafka is asked
+    assert "demo-engine-2 is restarted" in world.step(disks=waiting)
+    assert world.done == ["demo-engine-2"]
+    assert world.step(disks=DiskFacts(waiting=frozenset({"uid of its predecessor"}))) == ""
 
 
 def test_nothing_is_asked_and_done_when_all_is_up_to_date(world: World) -> None:

@@ -70,6 +70,24 @@ def test_nothing_is_done_when_all_is_up_to_date() -> None:
     assert decide(with_pod(scene(), "demo-engine-0", ready=False)) == Step("none")
 
 
+def test_a_pod_whose_file_system_waits_for_it_is_restarted_like_one_that_is_out_of_date() -> None:
+    """One at a time, and the active engine last, after a switchover."""
+    made = scene()
+    for number in range(3):
+        made = with_pod(made, f"demo-engine-{number}", stale=True)
+    first = decide(made)
+    assert (first.action, first.pod) == ("evict", "demo-engine-2")
+    assert first.message == (
+        "3 pods are to start again, for a larger volume; demo-engine-2 is restarted."
+    )
+    for number in (0, 2):
+        made = with_pod(made, f"demo-engine-{number}", stale=False)
+    last = decide(made)
+    assert (last.action, last.pod, last.to) == ("switch", "demo-engine-1", "demo-engine-0")
+    held = with_pod(made, "demo-kafka-0", stale=True, ready=False, unready_s=STUCK + 1)
+    assert (decide(held).action, decide(held).pod) == ("evict", "demo-kafka-0")
+
+
 def test_a_template_that_its_controller_has_not_seen_yet_restarts_nobody() -> None:
     made = scene("demo-kafka")
     sets = tuple(replace(one, revision="") for one in made.sets)

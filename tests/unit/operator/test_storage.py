@@ -50,6 +50,42 @@ def test_a_growth_that_is_refused_is_said() -> None:
     assert (refused.ok, refused.message) == (False, why)
 
 
+SINCE = "2026-02-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("made", "before", "names", "uids"),
+    [
+        # the pod was there when the volume has grown, and time enough has passed
+        ("2026-01-01T00:00:00Z", "2026-02-01T00:00:01Z", {"data-demo-kafka-1"}, {"p-1"}),
+        # the kubelet may do it yet
+        ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", set(), set()),
+        # it has started since
+        ("2026-02-01T00:00:09Z", "2026-02-01T00:00:10Z", {"data-demo-kafka-1"}, set()),
+    ],
+)
+def test_a_file_system_that_does_not_grow_in_use_waits_for_its_pod(
+    made: str, before: str, names: set[str], uids: set[str]
+) -> None:
+    claims = brokers(3, 3, 3)
+    claims[1] = replace(claims[1], pending=SINCE)
+    pods = {f"demo-kafka-{number}": (f"p-{number}", made) for number in range(3)}
+    found = storage.pending(claims, pods, before)
+    assert (set(found[0]), set(found[1])) == (names, uids)
+    assert storage.pending(claims, {}, before)[1] == frozenset()
+
+
+def test_what_waits_for_a_pod_is_said_and_is_still_ready() -> None:
+    """Nothing is wrong meanwhile; the restarts are a roll-out, and that is not ready."""
+    growing = ("data-demo-kafka-0", "data-demo-kafka-1")
+    told = volumes_fit(healthy(disks=DiskFacts(growing=growing, pending=growing[1:])))
+    assert told.ok
+    assert told.message == (
+        "To be larger: data-demo-kafka-0, data-demo-kafka-1. "
+        "File systems grow when pods start again: data-demo-kafka-1."
+    )
+
+
 def test_all_brokers_of_a_new_kafka_may_format() -> None:
     assert storage.may_format(3, [], {}, -1, -1) == (False, frozenset({0, 1, 2}))
     assert storage.may_format(3, brokers(None, None, None), {}, -1, -1) == (
