@@ -63,3 +63,9 @@ def test_who_may_not_make_roles_makes_none() -> None:
     assert sorted(kinds) == ["CustomResourceDefinition", "Deployment", "ServiceAccount"]
     made = clients.helm("template", "e", chart, *options, "--set", "rbac.aggregate=false")
     assert "aggregate-to" not in made
+
+
+def test_helm_test_finds_all_well(operator: str) -> None:
+    clients.helm("test", "espha", "--namespace", operator, "--timeout", "1m")
+    said = clients.kubectl("-n", operator, "logs", "espha-operator-test")
+    assert [line[:8] for line in said.splitlines()] == ["ok      "] * 3

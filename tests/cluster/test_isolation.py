@@ -15,9 +15,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 ACCOUNT = "system:serviceaccount:espha-system:espha-operator"
 
 
-def may(verb: str, kind: str, namespace: str) -> bool:
+def may(verb: str, kind: str, namespace: str, account: str = ACCOUNT) -> bool:
     try:
-        answer = clients.kubectl("auth", "can-i", verb, kind, "-n", namespace, "--as", ACCOUNT)
+        answer = clients.kubectl("auth", "can-i", verb, kind, "-n", namespace, "--as", account)
     except Failure:  # which is how kubectl says no
         return False
     return answer.strip() == "yes"
