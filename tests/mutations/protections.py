@@ -8,6 +8,7 @@ _FORK_SERVER = "tests/component/test_fork_server.py"
 _QUARANTINE = "tests/unit/engine/test_quarantine.py"
 _WRITER = "tests/component/test_writer.py"
 _BATCH = "tests/component/test_batch.py"
+_OPERATOR = "tests/unit/operator"
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Mutation:
 
     Attributes:
         invariant: I1 to I6, as in docs/explanation/protocol.md; `live`: output goes on;
-            `poison`: no record stops every engine; `edges`: adapters, each row once.
+            `poison`: no record stops every engine; `edges`: adapters, each row once;
+            `operator`: what it does loses nothing, and what is not its own stays.
         text: what is taken out, for people.
         file: where, from the project's root.
         old: the code of the protection, which stands there once.
@@ -540,5 +542,61 @@ MUTATIONS = (
         "if False:",
         "tests/unit/adapters/test_receiving.py::test_only_who_bears_the_authorization_may_post",
         "assert",
+    ),
+    Mutation(
+        "operator",
+        "the log goes over to a model that refuses all its input",
+        "operator/espha_operator/status/model_change.py",
+        "_has_seen(one) and not _refuses_all(one)",
+        "_has_seen(one)",
+        f"{_OPERATOR}/test_model_change.py::test_what_is_asked_for",
+        "assert Change(",
+    ),
+    Mutation(
+        "operator",
+        "the next broker is restarted while copies are missing",
+        "operator/espha_operator/reconcile/rolling.py",
+        "    if told.behind:\n",
+        "    if False:\n",
+        f"{_OPERATOR}/test_rolling.py::test_why_nobody_may_go",
+        "assert 'evict' == 'wait'",
+    ),
+    Mutation(
+        "operator",
+        "a broker begins with an empty volume while the others lack what is certain",
+        "operator/espha_operator/status/storage.py",
+        "if leader not in (-1, one) and len(have - empty) * 2 > servers}",
+        "if leader not in (-1, one)}",
+        f"{_OPERATOR}/test_storage.py"
+        "::test_an_empty_broker_joins_when_the_others_hold_what_is_certain",
+        "assert (True, {1}) == (True, set())",
+    ),
+    Mutation(
+        "operator",
+        "volumes that an earlier deployment has left count as new",
+        "operator/espha_operator/reconcile/disks.py",
+        "kept = storage.inherited(claims, made)",
+        "kept = claims",
+        f"{_OPERATOR}/test_disks.py::test_brokers_that_find_their_volumes_again_format_none",
+        "assert 'new",
+    ),
+    Mutation(
+        "operator",
+        "what others have made is taken over",
+        "operator/espha_operator/reconcile/applier.py",
+        "        if deployment.uid not in owners(there):\n            raise NotOursError(there)\n",
+        "",
+        f"{_OPERATOR}/test_isolation.py"
+        "::test_what_the_operator_has_not_made_is_neither_changed_nor_deleted",
+        "assert {",
+    ),
+    Mutation(
+        "operator",
+        "a request to replace a pod deletes whatever volume is there",
+        "operator/espha_operator/reconcile/replacing.py",
+        "cluster.delete(CLAIM, namespace, next_.claim, uid=uid)",
+        "cluster.delete(CLAIM, namespace, next_.claim)",
+        f"{_OPERATOR}/test_replacing.py::test_pod_and_claim_go_by_force_where_the_node_is_dead",
+        "assert [",
     ),
 )

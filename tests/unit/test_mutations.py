@@ -23,6 +23,7 @@ def test_every_invariant_has_one() -> None:
     assert {each.invariant for each in MUTATIONS} == {
         "edges",
         "live",
+        "operator",
         "poison",
         *(f"I{one}" for one in range(1, 7)),
     }

@@ -56,7 +56,11 @@ def test_what_the_operator_has_not_made_is_neither_changed_nor_deleted(
     cluster: MemoryCluster, steps: Play, kind: str, name: str, owner: Object | None
 ) -> None:
     there = copy.deepcopy({**FOREIGN, "kind": kind})
-    there["metadata"] |= {"name": name, "ownerReferences": [owner] if owner else []}
+    there["metadata"] |= {
+        "name": name,
+        "generation": 1,
+        "ownerReferences": [owner] if owner else [],
+    }
     cluster.objects[kind, name] = copy.deepcopy(there)
     steps.until_quiet()
     cluster.objects["EspHaDeployment", "demo"]["spec"]["adapters"]["inputs"] = []
