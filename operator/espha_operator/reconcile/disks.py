@@ -34,6 +34,7 @@ GROWS = 120.0
 # Time that a kubelet has to enlarge a file system that is in use.
 _ONLINE = timedelta(minutes=5)
 _ANSWER = 1.0
+_MARKED = ("zookeeper", "kafka")
 # Of all deployments together; no step waits for one of these.
 _LOOKING = ThreadPoolExecutor(max_workers=8, thread_name_prefix="disks")
 _LOG = logging.getLogger(__name__)
@@ -180,7 +181,7 @@ class DiskKeeper:
                     trimmed = _is_trimmed(deployment)
             except TalkError as error:
                 others = Others(error=str(error), serving=serving)
-        self._mark(scene.facts, claims)
+        self._mark(scene.facts, claims, made)
         formatted, allowed = storage.may_format(
             deployment.spec.kafka.replicas, kept, quorum.ends, quorum.leader, quorum.certain
         )
@@ -211,18 +212,35 @@ class DiskKeeper:
             kafka, facts, facts.planned, scene.addresses, scene.token(), scarce=scarce
         )
 
-    def _mark(self, facts: Facts, claims: tuple[Claim, ...]) -> None:
-        """Note on the claims of brokers that they hold data, once all of them serve."""
-        kafka = facts.deployment.spec.kafka
-        fresh = [one for one in claims if one.component == "kafka" and one.servers is None]
-        if kafka.external or not fresh or facts.paused:
-            return
-        if not checks.kafka_ready(facts).ok or not facts.topics:
-            return
-        for one in fresh:
-            change = {"metadata": {"labels": {SERVERS: str(kafka.replicas)}}}
-            if not one.leaving:
-                self._cluster.patch(CLAIM, facts.deployment.namespace, one.name, change)
+    def _mark(self, facts: Facts, claims: tuple[Claim, ...], made: str) -> None:
+        """Note on the claims of servers that they hold data, once all of these serve.
+
+        Until then a claim of this deployment says that it is new: when it is kept without ever
+        having served, it need not be taken for one with data.
+        """
+        for component, replicas, ready in _servers(facts) if not facts.paused else ():
+            for one in claims:
+                if one.component != component or one.servers is not None or one.leaving:
+                    continue
+                if ready or not (one.marked or storage.is_left(one, made)):
+                    change = {"metadata": {"labels": {SERVERS: str(replicas if ready else 0)}}}
+                    self._cluster.patch(CLAIM, facts.deployment.namespace, one.name, change)
+
+
+def _servers(facts: Facts) -> list[tuple[str, int, bool]]:
+    """Return our own servers: their component, how many there are, and whether all serve."""
+    ready = {
+        "zookeeper": checks.zookeeper_ready(facts).ok,
+        "kafka": checks.kafka_ready(facts).ok and facts.topics is not None,
+    }
+    return [(name, count, ready[name]) for name, count in _counts(facts.deployment).items()]
+
+
+def _counts(deployment: Deployment) -> dict[str, int]:
+    """Return how many servers there are of each component that is the operator's."""
+    zookeeper, kafka = deployment.spec.zookeeper, deployment.spec.kafka
+    counts = {} if zookeeper.external else {"zookeeper": zookeeper.replicas}
+    return counts if kafka.external else {**counts, "kafka": kafka.replicas}
 
 
 def _is_trimmed(deployment: Deployment) -> bool:
@@ -238,7 +256,7 @@ def _hurries(scene: Scene, found: Look | None) -> bool:
     if found is None or requested(scene.resource, REPLACE):
         return True
     facts = found.facts
-    fresh = any(one.component == "kafka" and one.servers is None for one in found.claims)
+    fresh = any(one.component in _MARKED and one.servers is None for one in found.claims)
     return bool(facts.foreign or fresh or not found.claims)
 
 
@@ -254,11 +272,9 @@ def _result(asked: "Future[Look]") -> Look | None:
 
 def _foreign(deployment: Deployment, claims: tuple[Claim, ...]) -> dict[str, str]:
     """Say of which of our own servers kept volumes do not fit, and why."""
-    spec = deployment.spec
     found = {
-        component: storage.foreign(deployment.name, component, servers.replicas, claims)
-        for component, servers in (("zookeeper", spec.zookeeper), ("kafka", spec.kafka))
-        if not servers.external
+        component: storage.foreign(deployment.name, component, count, claims)
+        for component, count in _counts(deployment).items()
     }
     return {component: why for component, why in found.items() if why}
 

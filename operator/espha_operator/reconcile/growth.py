@@ -19,7 +19,7 @@ from espha_operator.status.storage import Claim
 
 CLAIM = "PersistentVolumeClaim"
 SET = "StatefulSet"
-# Mark on a claim whose volume holds data: how many servers there were.
+# Mark on a server's claim: how many servers there were when all of them served; 0: never yet.
 SERVERS = "espha.dev/servers"
 # Condition of a claim whose volume has grown, and whose file system has not yet.
 _PENDING = "FileSystemResizePending"
@@ -39,7 +39,8 @@ def claim(one: Object) -> Claim:
         request=int(amount(one["spec"]["resources"]["requests"]["storage"])),
         capacity=int(amount((status.get("capacity") or {}).get("storage", 0))),
         owners=frozenset(owner["uid"] for owner in meta.get("ownerReferences") or []),
-        servers=int(servers) if servers.isdecimal() else None,
+        servers=(int(servers) or None) if servers.isdecimal() else None,
+        marked=bool(servers),
         leaving=bool(meta.get("deletionTimestamp")),
         made=meta.get("creationTimestamp") or "",
         pending=_pending(status),

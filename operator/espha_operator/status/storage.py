@@ -67,7 +67,9 @@ class Claim:
         request: bytes asked for.
         capacity: bytes that the volume has; 0: it is not bound yet.
         owners: uids of those with which it goes.
-        servers: how many servers there were when this one was part of them; None: never yet.
+        servers: how many servers there were when this one was part of them; None: never yet, as
+            far as it is known.
+        marked: whether an operator that marks claims has seen it.
         leaving: whether it is being deleted.
         made: when it was made, as Kubernetes writes times: of two, the text says which is older.
         pending: since when its volume is larger, and its file system is not; empty: it is not so.
@@ -80,6 +82,7 @@ class Claim:
     capacity: int = 0
     owners: frozenset[str] = field(default_factory=frozenset)
     servers: int | None = None
+    marked: bool = False
     leaving: bool = False
     made: str = ""
     pending: str = ""
@@ -133,27 +136,29 @@ def _percent(share: float) -> str:
 
 
 def inherited(claims: Iterable[Claim], since: str) -> tuple[Claim, ...]:
-    """Return claims with a number of servers for those that an earlier deployment has left.
+    """Return claims with a number of servers for those that an older operator has left behind.
 
-    Such a one may hold data although no mark says so: the operator was an older one, or the
-    servers were never all there at once. Where one of its component has a mark, marks count.
+    It has marked none of them, so any may hold data. Where one of its component is marked, marks
+    count: the servers of one that says nothing else have never served together.
 
     Args:
         claims: the volumes.
         since: when the deployment was made.
     """
     known = list(claims)
-    marked = {one.component for one in known if one.servers is not None}
+    marked = {one.component for one in known if one.marked}
+    left = [one for one in known if one.component not in marked and is_left(one, since)]
     servers: dict[str, int] = {}
-    for one in known:
-        if one.made and one.made < since and one.component not in marked:
-            servers[one.component] = max(servers.get(one.component, 0), one.ordinal + 1)
+    for one in left:
+        servers[one.component] = max(servers.get(one.component, 0), one.ordinal + 1)
     return tuple(
-        replace(one, servers=servers[one.component])
-        if one.component in servers and one.made and one.made < since
-        else one
-        for one in known
+        replace(one, servers=servers[one.component]) if one in left else one for one in known
     )
+
+
+def is_left(claim: Claim, since: str) -> bool:
+    """Tell whether a claim is of an earlier deployment than the one that was made then."""
+    return bool(claim.made) and claim.made < since
 
 
 def foreign(name: str, component: str, servers: int, claims: Iterable[Claim]) -> str:

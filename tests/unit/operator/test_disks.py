@@ -174,6 +174,22 @@ def test_servers_do_not_start_on_what_fewer_ones_have_left(play: _Play, componen
     assert name in {one["metadata"]["name"] for one in objects}
 
 
+@pytest.mark.parametrize("component", ["kafka", "zookeeper"])
+def test_a_first_try_that_failed_does_not_stand_in_the_way(play: _Play, component: str) -> None:
+    """Its volumes are kept by default, and say that they have never served."""
+    name = f"data-demo-{component}-0"
+    claim(play, name, component)
+    meta = play.cluster.objects["PersistentVolumeClaim", name]["metadata"]
+    meta["creationTimestamp"] = "2026-02-01T00:00:09Z"
+    play.seen(BORN, topics=None, serving=0)
+    assert meta["labels"]["espha.dev/servers"] == "0"
+    meta["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    play.seen(BORN, topics=None, serving=0)
+    assert play.known is not None
+    assert play.known.foreign == {}
+    assert format_of(play) == "new\n"
+
+
 def test_brokers_that_find_their_volumes_again_format_none(play: _Play) -> None:
     for broker in range(3):
         left(play, f"data-demo-kafka-{broker}", "kafka")

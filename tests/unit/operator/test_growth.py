@@ -50,7 +50,9 @@ def test_a_claim_is_read() -> None:
     read = claim(one)
     assert (read.component, read.request, read.capacity, read.ordinal) == ("kafka", GIB, GIB, 1)
     assert (set(read.owners), read.servers, read.leaving) == ({"set-1"}, 3, False)
-    assert (read.pod, read.pending) == ("demo-kafka-1", "")
+    assert (read.pod, read.pending, read.marked) == ("demo-kafka-1", "", True)
+    one["metadata"]["labels"]["espha.dev/servers"] = "0"  # type: ignore[index]
+    assert (claim(one).servers, claim(one).marked) == (None, True)
     told = {"type": "FileSystemResizePending", "lastTransitionTime": "2026-02-01T00:00:00Z"}
     for status, pending in (("True", "2026-02-01T00:00:00Z"), ("False", "")):
         conditions = [{"type": "Resizing", "status": "True"}, {**told, "status": status}]

@@ -156,5 +156,14 @@ def test_what_an_earlier_deployment_has_left_is_not_new(
 
 def test_where_there_are_marks_they_count() -> None:
     """One without a mark beside them was made anew, before the deployment was deleted."""
-    claims = [replace(one, made=OLD) for one in brokers(3, None, 3)]
+    claims = [replace(one, made=OLD, marked=bool(one.servers)) for one in brokers(3, None, 3)]
     assert storage.inherited(claims, BORN) == tuple(claims)
+
+
+def test_what_has_never_served_under_an_operator_that_marks_is_new() -> None:
+    """A first try that failed, and was deleted: its volumes are kept by default."""
+    claims = [replace(one, made=OLD, marked=True) for one in brokers(None, None, None)]
+    left = storage.inherited(claims, BORN)
+    assert left == tuple(claims)
+    assert storage.foreign("demo", "kafka", 1, left) == ""
+    assert storage.may_format(3, left, {}, -1, -1) == (False, frozenset({0, 1, 2}))
