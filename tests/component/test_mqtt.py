@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,10 +15,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from paho.mqtt.client import Client, MQTTMessage, MQTTv5
-from paho.mqtt.enums import CallbackAPIVersion
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
 
 from espha.adapters.mqtt_output.link import Link, Message
 from espha.adapters.mqtt_output.spec import OutputMqtt
@@ -26,6 +22,7 @@ from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST
 from support.adapters import Adapters, stopped_at_the_end
 from support.mosquitto import Mosquitto, running
+from support.mqtt_peers import Device, Listener
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -97,25 +94,6 @@ def make_certificate(folder: Path) -> None:
     )
 
 
-class Device:
-    """Publishes numbered rows, each until it is acknowledged, and the same again if it has to."""
-
-    def __init__(self, broker: Mosquitto, topic: str) -> None:
-        self._link = Link(OutputMqtt(broker=broker.address, topic=topic), "device")
-        self._sent = 0
-
-    def send(self, until: int, first: int | None = None) -> None:
-        """Publish all rows below a number that are not sent yet, or all from `first` on."""
-        self._sent = self._sent if first is None else first
-        wait_until(lambda: self._go_on(until), 60, "the broker takes messages")
-
-    def _go_on(self, until: int) -> bool:
-        rest = [Message(f"row-{one}", f"{one},0,0,1".encode()) for one in range(self._sent, until)]
-        with contextlib.suppress(OSError):
-            self._sent += self._link.send(rest)
-        return self._sent >= until
-
-
 def test_messages_are_published_once_whatever_is_killed(net: Adapters, broker: Mosquitto) -> None:
     """A pair whose active adapter is killed; a broker that is ended, and one that is killed.
 
@@ -148,36 +126,6 @@ def test_messages_are_published_once_whatever_is_killed(net: Adapters, broker: M
             net.kill_active()
     wait_until(lambda: len(net.published()) >= KILLS * ROWS, 120, "the last row")
     assert net.published() == [f"I,N,,{number},0,0,1" for number in range(KILLS * ROWS)]
-
-
-class Listener:
-    """Takes messages, and keeps the first one of each id."""
-
-    def __init__(self, broker: Mosquitto, topic: str) -> None:
-        self.rows: dict[str, str] = {}
-        self.differ = 0
-        self._topic = topic
-        self._client = Client(CallbackAPIVersion.VERSION2, "listener", protocol=MQTTv5)
-        self._client.reconnect_delay_set(1, 1)
-        self._client.on_message = lambda _, __, message: self._take(message)
-        self._client.on_connect = self._subscribe
-        lasting = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-        lasting.SessionExpiryInterval = 3600
-        self._client.connect(HOST, broker.port, clean_start=False, properties=lasting)
-        self._client.loop_start()
-
-    def _subscribe(self, *_: object) -> None:
-        self._client.subscribe(self._topic, qos=2)
-
-    def _take(self, message: MQTTMessage) -> None:
-        told: Mapping[str, str] = dict(getattr(message.properties, "UserProperty", ()))
-        row = message.payload.decode()
-        self.differ += self.rows.setdefault(told["espha-id"], row) != row
-
-    def close(self) -> None:
-        """End the connection."""
-        self._client.disconnect()
-        self._client.loop_stop()
 
 
 @pytest.mark.parametrize("qos", [1, 2])

@@ -1,24 +1,18 @@
 """Adapters on the net as processes, killed while they work: nothing is lost, nothing is double."""
 
-import contextlib
-import json
 import os
-import random
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-import urllib3
 
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST, free_ports
 from support.adapters import Adapters, stopped_at_the_end
-from support.peers import NumberedPeer
+from support.peers import NumberedPeer, Poster, Receiver, Sender
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -33,63 +27,6 @@ def net(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Adapters
         yield made
 
 
-class Poster(threading.Thread):
-    """Posts requests one after the other, each until it is answered with 200."""
-
-    def __init__(self, url: str, requests: int) -> None:
-        super().__init__(daemon=True)
-        self._url, self._requests = url, requests
-        self._pool = urllib3.PoolManager()
-        self.done = 0
-        self.repeated = 0
-
-    def run(self) -> None:
-        """Post all of them."""
-        for number in range(self._requests):
-            rows = "".join(f"{number * 3 + row},0,0,1\n" for row in range(3))
-            while not self._post(rows.encode(), f"request-{number}"):
-                pass
-            self.done += 1
-
-    def _post(self, body: bytes, key: str) -> bool:
-        with contextlib.suppress(urllib3.exceptions.HTTPError):
-            headers = {"Idempotency-Key": key}
-            answer = self._pool.request(
-                "POST", self._url, body=body, headers=headers, retries=False, timeout=10
-            )
-            if answer.status == 200:
-                self.repeated += json.loads(answer.data)["repeated"]
-                return True
-        return False
-
-
-class Sender(threading.Thread):
-    """Sends numbered lines, and goes on where the other side says."""
-
-    def __init__(self, port: int, lines: int) -> None:
-        super().__init__(daemon=True)
-        self._port, self._lines = port, lines
-        self.safe = 0
-
-    def run(self) -> None:
-        """Send all of them."""
-        while self.safe < self._lines:
-            with contextlib.suppress(OSError, ValueError), self._connected() as connection:
-                file = connection.makefile("rb")
-                connection.sendall(b"numbers\n")
-                number = int(file.readline())
-                while self.safe < self._lines:
-                    end = min(number + 50, self._lines)
-                    lines = (f"{one} {1_000_000 + one},0,0,2\n" for one in range(number, end))
-                    connection.sendall("".join(lines).encode())
-                    number = end
-                    while self.safe < number:
-                        self.safe = int(file.readline())
-
-    def _connected(self) -> socket.socket:
-        return socket.create_connection((HOST, self._port), 10)
-
-
 def test_rows_from_the_net_are_published_once_whatever_is_killed(net: Adapters) -> None:
     """A pair for each source; senders send again what was not said to be safe."""
     web, lines = free_ports(2)
@@ -98,14 +35,25 @@ def test_rows_from_the_net_are_published_once_whatever_is_killed(net: Adapters) 
         net.start(f"posts-{number}", "input", http={"port": web, "format": plain})
         socket_of = {"port": lines, "ids": True, "format": plain}
         net.start(f"lines-{number}", "input", socket=socket_of)
-    poster, sender = Poster(f"http://{HOST}:{web}/", 600), Sender(lines, 20_000)
-    poster.start()
-    sender.start()
+    poster = Poster(f"http://{HOST}:{web}/", lambda number: f"{number},0,0,1")
+    sender = Sender(lines, lambda number: f"{1_000_000 + number},0,0,2")
+
+    def post() -> None:
+        for until in range(3, 1801, 3):
+            poster.send(until)
+
+    senders = [
+        threading.Thread(target=post, daemon=True),
+        threading.Thread(target=sender.send, args=(20_000,), daemon=True),
+    ]
+    for one in senders:
+        one.start()
     for kill in range(KILLS):
-        goal = (kill + 1) * 500 // KILLS
-        wait_until(lambda goal=goal: poster.done >= goal, 120, "requests")  # type: ignore[misc]
+        goal = (kill + 1) * 1500 // KILLS
+        wait_until(lambda goal=goal: poster.sent >= goal, 120, "requests")  # type: ignore[misc]
         net.kill_active()
-    wait_until(lambda: not poster.is_alive() and not sender.is_alive(), 120, "the last row")
+    wait_until(lambda: not any(one.is_alive() for one in senders), 120, "the last row")
+    sender.close()
     published = net.published()
     posted = [row for row in published if row.endswith(",1")]
     sent = [row for row in published if row.endswith(",2")]
@@ -142,42 +90,6 @@ def test_lines_of_standard_input_are_published_once_whoever_is_killed(net: Adapt
     assert sender.returncode == 0, said
     assert b"200000 lines of stream rows are published" in said
     assert net.published() == [f"I,N,,{number},0,0,1" for number in range(200_000)]
-
-
-class Receiver(ThreadingHTTPServer):
-    """Takes requests; fails now and then, also behind what it has taken."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.taken: dict[str, bytes] = {}
-        self.differ = 0
-        self.chance = random.Random(7)
-        super().__init__((HOST, 0), _Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def rows(self) -> list[str]:
-        """Return what has come, each request once."""
-        return b"".join(self.taken.values()).decode().splitlines()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        lot = self.server.chance.random()
-        if lot < 0.1:
-            self.send_error(503)
-            return
-        key = self.headers["Idempotency-Key"]
-        self.server.differ += self.server.taken.setdefault(key, body) != body
-        self.send_response(200 if lot > 0.2 else 500)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Stay silent."""
 
 
 def test_rows_reach_the_net_once_by_their_ids_whatever_is_killed(net: Adapters) -> None:

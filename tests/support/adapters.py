@@ -79,7 +79,7 @@ class Adapters:
         wait_until(
             lambda: len(active_of(pair)) == 1 and all(one.status().get("in_sync") for one in pair),
             60,
-            "one input adapter active, the other one standby",
+            f"one input adapter of {adapter} active, the other one standby",
         )
         return pair
 

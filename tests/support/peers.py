@@ -1,9 +1,15 @@
-"""Peers of adapters of sockets."""
+"""Peers of adapters on the net: who sends to them, and who takes what they send."""
 
 import contextlib
+import json
 import random
 import socket
 import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import urllib3
 
 from espha.local.ports import HOST
 
@@ -50,3 +56,109 @@ class NumberedPeer:
     def close(self) -> None:
         """Stop to listen."""
         self._server.close()
+
+
+Row = Callable[[int], str]
+"""Makes the row of a number, without a newline."""
+_AGAIN_S = 0.05
+
+
+class Poster:
+    """Posts numbered rows, each request until it is answered with 200."""
+
+    def __init__(self, url: str, row: Row) -> None:
+        self._url, self._row = url, row
+        self._pool = urllib3.PoolManager()
+        self.sent = 0
+        self.repeated = 0
+
+    def send(self, until: int) -> None:
+        """Post all rows below a number that are not sent yet, in one request."""
+        body = "".join(f"{self._row(number)}\n" for number in range(self.sent, until))
+        while not self._post(body.encode(), f"request-{self.sent}"):
+            time.sleep(_AGAIN_S)
+        self.sent = until
+
+    def _post(self, body: bytes, key: str) -> bool:
+        with contextlib.suppress(urllib3.exceptions.HTTPError):
+            headers = {"Idempotency-Key": key}
+            answer = self._pool.request(
+                "POST", self._url, body=body, headers=headers, retries=False, timeout=10
+            )
+            if answer.status == 200:
+                self.repeated += json.loads(answer.data)["repeated"]
+                return True
+        return False
+
+
+class Sender:
+    """Sends numbered lines of a stream, and goes on where the other side says."""
+
+    def __init__(self, port: int, row: Row) -> None:
+        self._port, self._row = port, row
+        self._connection: socket.socket | None = None
+        self.sent = 0
+        """All below this number is safe."""
+
+    def send(self, until: int, at_once: int = 50) -> None:
+        """Send all lines below a number; return when all of them are safe."""
+        while self.sent < until:
+            try:
+                self._go_on(until, at_once)
+            except (OSError, ValueError):
+                self.close()
+                time.sleep(_AGAIN_S)
+
+    def _go_on(self, until: int, at_once: int) -> None:
+        if self._connection is None:
+            self._connection = socket.create_connection((HOST, self._port), 10)
+            self._answers = self._connection.makefile("rb")
+            self._connection.sendall(b"numbers\n")
+            self.sent = int(self._answers.readline())
+        end = min(self.sent + at_once, until)
+        lines = (f"{number} {self._row(number)}\n" for number in range(self.sent, end))
+        self._connection.sendall("".join(lines).encode())
+        while self.sent < end:
+            self.sent = int(self._answers.readline())
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class Receiver(ThreadingHTTPServer):
+    """Takes requests; fails now and then, also behind what it has taken."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.taken: dict[str, bytes] = {}
+        self.differ = 0
+        self.chance = random.Random(7)
+        super().__init__((HOST, 0), _Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def rows(self) -> list[str]:
+        """Return what has come, each request once."""
+        return b"".join(self.taken.values()).decode().splitlines()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        lot = self.server.chance.random()
+        if lot < 0.1:
+            self.send_error(503)
+            return
+        key = self.headers["Idempotency-Key"]
+        self.server.differ += self.server.taken.setdefault(key, body) != body
+        self.send_response(200 if lot > 0.2 else 500)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Stay silent."""
