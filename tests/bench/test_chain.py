@@ -59,12 +59,15 @@ def test_chain(
         for share in SHARES:
             seen.wait_for(int(share * ROWS))
             memory[share] = {part: megabytes(replica) for part, replica in parts.items()}
-            first_s = first_s or time.monotonic() - began
+            if not first_s:
+                first_s, before = time.monotonic() - began, used(parts, deployment.kafka)
         taken = time.monotonic() - began
+        after = used(parts, deployment.kafka)
     assert seen.count == ROWS, "lost or double"
     assert seen.in_order
     with capsys.disabled():
         show(first_s, taken, memory)
+        show_used({part: after[part] - before.get(part, 0.0) for part in after})
 
 
 class Rows:
@@ -106,6 +109,49 @@ def _private_kb(pid: int) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def used(parts: Mapping[str, Replica], kafka: Kafka) -> dict[str, float]:
+    """Return the processor time of all parts so far, s; of engines by their processes."""
+    found: dict[str, float] = {}
+    for part, replica in parts.items():
+        assert replica.process is not None
+        for pid in family(replica.process.pid):
+            name = f"{part}, {role_of(pid)}" if part.startswith("engine") else part
+            found[name] = found.get(name, 0.0) + seconds_of(pid)
+    brokers = [one.process.pid for one in kafka.servers if one.process]
+    found["brokers"] = sum(map(seconds_of, brokers))
+    return found
+
+
+def role_of(pid: int) -> str:
+    """Return what a process of an engine is."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return "ended"
+    for mark, role in ((b"java", "JVM"), (b"supervise", "supervisor"), (b"daemon", "worker")):
+        if mark in command:
+            return role
+    return "engine"
+
+
+def seconds_of(pid: int) -> float:
+    """Return the processor time of a process so far, s; 0 when it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def show_used(seconds: Mapping[str, float]) -> None:
+    rows = (1 - SHARES[0]) * ROWS
+    table = Table("part", "us of processor a row")
+    for part, each in sorted(seconds.items(), key=lambda one: -one[1]):
+        table.add_row(part, f"{each / rows * 1e6:.1f}")
+    table.add_row("all", f"{sum(seconds.values()) / rows * 1e6:.1f}")
+    Console(width=100).print(table)
 
 
 def show(first_s: float, taken: float, memory: Mapping[float, Mapping[str, int]]) -> None:
