@@ -1,7 +1,7 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-clean cluster cluster-clean images venv lint servers wheel \
-        test test-unit test-component test-long test-cluster test-day-two conformance fuzz bench chaos mutations docs
+        test test-unit test-component test-long test-cluster test-day-two conformance fuzz bench chaos edges mutations docs
 .NOTPARALLEL:
 
 PYTHON := .venv/bin/python
@@ -64,6 +64,9 @@ conformance: venv ## run the corpus of public ESP projects, and write the page o
 
 chaos: jars ## break engines and servers under load: make chaos CHAOS="--faults list"
 	@PYTHONPATH=engine:tests:. $(PYTHON) -m chaos $(CHAOS)
+
+edges: jars servers ## kill adapters under load: make edges EDGES="--kills 20 --rotations 10"
+	@PYTHONPATH=engine:tests:. $(PYTHON) -m edges $(EDGES)
 
 mutations: jars ## take out what protects each invariant, and see its test fail
 	@PYTHONPATH=engine:tests:. $(PYTHON) -m mutations

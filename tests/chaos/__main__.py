@@ -5,7 +5,6 @@ import random
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from rich.console import Console
 from chaos import cluster, disk, report, summary
 from chaos.campaign import Outcome, Plan, campaign
 from chaos.faults import FAULTS
-from chaos.here import ROOT
+from chaos.here import ROOT, commit
 from chaos.models import MODELS
 from chaos.summary import Summary
 from tools.offline_cluster import clients
@@ -178,16 +177,8 @@ def _say(text: str) -> None:
 
 
 def _source() -> report.Source:
-    asked = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,  # a copy without git works too
-    )
-    commit = asked.stdout.strip()
     command = f'make chaos CHAOS="{shlex.join(sys.argv[1:])}"'
-    return report.Source(command, commit or "unknown", datetime.now(UTC).isoformat("T", "seconds"))
+    return report.Source(command, commit(), datetime.now(UTC).isoformat("T", "seconds"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Where the campaign's own processes find this checkout."""
 
 import os
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,3 +13,15 @@ ENVIRONMENT = {
         [str(ROOT / "engine"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
     ),
 }
+
+
+def commit() -> str:
+    """Return the commit of this checkout, in short; `unknown` in a copy without git."""
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip() or "unknown"

@@ -7,25 +7,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from chaos.here import ROOT
-from edges import judge, sinks, sources
+from chaos.here import ROOT, commit
+from edges import judge, record, sinks, sources
+from edges.record import Result
 from edges.sinks import Output, Sink, Sinks
 from edges.sources import Feeding, Source, World
 from edges.striking import Restarts, Striker
-from espha.checker.damage import Damage, compare
+from espha.checker.damage import compare
 from support import mosquitto, postgres
 from support.adapters import Adapters, stopped_at_the_end
 from support.servers import Kafka, Server, ZooKeeper, wait_until
 
-DOCS = ROOT / "docs" / "chaos" / "edges.md"
+DOCS = ROOT / "docs" / "chaos"
 _LIMIT_S = 300.0
 """For longer than this nothing may stand still."""
 _OTHERS = 0.2
@@ -33,25 +32,6 @@ _OTHERS = 0.2
 _FIRST_KILL_S = 120
 _RESTART_EACH_S = 30.0
 _CONSOLE = Console(soft_wrap=True) if sys.stdout.isatty() else Console(width=140, soft_wrap=True)
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of the rows of one adapter.
-
-    Attributes:
-        adapter: its kind.
-        kills: SIGKILLs of its active process.
-        rows: how many had to come.
-        damage: what is wrong with those that came.
-        besides: what else happened to it.
-    """
-
-    adapter: str
-    kills: int
-    rows: int
-    damage: Damage
-    besides: str = ""
 
 
 def main(
@@ -62,11 +42,11 @@ def main(
     rotations: Annotated[int, typer.Option(min=0, help="Rotations of each of three kinds")] = 10,
     rate: Annotated[float, typer.Option(min=1, help="Rows a second")] = 1000,
     seed: Annotated[int, typer.Option(help="Repeat a run's choices")] = 18,
-    docs: Annotated[bool, typer.Option(help="Write the results to docs/chaos/edges.md")] = False,
+    docs: Annotated[bool, typer.Option(help="Keep the results in docs/chaos/")] = False,
 ) -> None:
     """Kill adapters again and again, and say what an independent reader finds."""
     signal.signal(signal.SIGTERM, _interrupt)
-    began, results = datetime.now(UTC), []
+    results: list[Result] = []
     chosen = frozenset(filter(None, only.split(",")))
     with tempfile.TemporaryDirectory(prefix="espha-edges-") as folder:
         campaign = Campaign(Path(folder), chosen, kills, rotations, rate, seed)
@@ -74,13 +54,14 @@ def main(
             results += campaign.run_sources()
         if part in ("sinks", "both"):
             results += campaign.run_sinks()
-    _CONSOLE.print(_table(results))
+    _CONSOLE.print(record.table(results))
     for result in results:
-        if result.damage.first:
-            _CONSOLE.print(f"{result.adapter}: {result.damage.first}", markup=False)
+        if result.first:
+            _CONSOLE.print(f"{result.adapter}: {result.first}", markup=False)
     if docs:
-        _write(results, began)
-    raise typer.Exit(0 if all(result.damage.none for result in results) else 1)
+        made_of = {"commit": commit()}
+        record.keep([one.model_copy(update=made_of) for one in results], DOCS)
+    raise typer.Exit(1 if any(result.damaged for result in results) else 0)
 
 
 def _interrupt(*_: object) -> None:
@@ -180,10 +161,10 @@ class Campaign:
                 "file": f"{3 * self.rotations} rotations", "mqtt": f"{restarts} ends of the broker"
             }.get(name, "")  # fmt: skip
             damage = compare(range(count), got)
-            results.append(Result(f"{name} in", striker.done, count, damage, besides))
+            results.append(Result.of(f"{name} in", striker.done, count, damage, besides))
         if by_tag:
             torn = compare([], [number for numbers in by_tag.values() for number in numbers])
-            results.append(Result("torn, or of nobody", 0, 0, torn))
+            results.append(Result.of("torn, or of nobody", 0, 0, torn))
         return results
 
     def run_sinks(self) -> list[Result]:
@@ -232,7 +213,7 @@ class Campaign:
             }.get(striker.adapter, "")
             damage = compare(expected, got)
             kind = f"{striker.adapter} out"
-            results.append(Result(kind, striker.done, len(expected), damage, besides))
+            results.append(Result.of(kind, striker.done, len(expected), damage, besides))
         return results
 
 
@@ -284,31 +265,6 @@ def _struck(server: Server) -> None:
     server.kill()
     server.start()
     server.wait()
-
-
-def _table(results: Sequence[Result]) -> Table:
-    table = Table("adapter", "kills", "besides", "rows", "lost", "double", "torn", "out of order")
-    for one in results:
-        damage = one.damage
-        figures = (damage.lost, damage.double, damage.foreign, damage.disorder)
-        table.add_row(one.adapter, str(one.kills), one.besides, f"{one.rows:,}", *map(str, figures))
-    return table
-
-
-def _write(results: Sequence[Result], began: datetime) -> None:
-    lines = [
-        "# Results of the campaign against adapters",
-        "",
-        "| adapter | kills | besides | rows | lost | double | torn | out of order |",
-        "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for one in results:
-        figures = (one.damage.lost, one.damage.double, one.damage.foreign, one.damage.disorder)
-        cells = (one.adapter, one.kills, one.besides, f"{one.rows:,}", *figures)
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    minutes = (datetime.now(UTC) - began).total_seconds() / 60
-    lines += ["", f"Made on {began:%Y-%m-%d} in {minutes:.0f} minutes."]
-    DOCS.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
