@@ -41,10 +41,11 @@ lint: venv ## check style, formatting, types, layers and the chart
 	@echo "helm lint, kubeconform"; $(PYTHON) -m tools.chart
 
 test: lint cluster demo-clean images jars servers ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
-	@$(PYTEST) tests/unit tests/conformance tests/component tests/cluster
+	@$(PYTEST) -n 2 tests/unit tests/conformance
+	@$(PYTEST) tests/component tests/cluster
 
-test-unit: venv ## the pure parts, in seconds
-	@$(PYTEST) tests/unit
+test-unit: venv ## the pure parts
+	@$(PYTEST) -n 2 tests/unit
 
 test-component: jars servers ## engines and adapters as processes, with a real Kafka and ZooKeeper
 	@$(PYTEST) tests/component

@@ -39,7 +39,7 @@ _FETCH_MS = 20
 _AT_ONCE = 1000
 _LOOK_S = 1.0
 """How often the status says anew how much is waiting."""
-_TRANSACTION_S = 0.05
+_TRANSACTION_S = 0.2
 """A transaction is closed then, though more rows are there: others wait for its rows."""
 
 _LOG = structlog.get_logger()

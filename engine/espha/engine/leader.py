@@ -22,6 +22,11 @@ from espha.protocol.states import Step
 _BATCH_LIMIT = 5_000
 _WAIT_S = 0.5
 """How long to wait for input before looking at anything else."""
+_DENSE = 500
+"""So many inputs in a commit double the interval to the next one: the more come, the larger the
+batches, and what a commit costs is shared by more of them."""
+_LONGEST_S = 0.2
+"""The interval is not stretched beyond this."""
 _PROOF_S = 5.0
 """After so long without a commit there is one without input.
 
@@ -61,7 +66,8 @@ class Leader:
         """Go on at `at`, which moves on with each commit; `model` is the model's digest.
 
         `interval_s`: how long to wait from the begin of one commit to that of the next one, at
-        least. What comes meanwhile shares the next one, and what that costs.
+        least; longer behind a large batch. What comes meanwhile shares the next commit, and what
+        that costs.
         """
         self._quarantine = quarantine
         self._calm = False
@@ -73,6 +79,8 @@ class Leader:
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
         self._interval_s = interval_s
         self._began = self._committed = 0.0
+        self._taken = 0
+        """Inputs of the last commit."""
         self._next_shadow: _Begin | _End | None = None
         self.called = threading.Event()
         """Set by whoever wants the next step not to wait for the interval's end."""
@@ -138,7 +146,8 @@ class Leader:
 
     def _is_called_in_its_rest(self) -> bool:
         """Let the interval pass; say whether somebody wants something meanwhile."""
-        called = self.called.wait(max(0.0, self._began + self._interval_s - time.monotonic()))
+        rest = interval_behind(self._taken, self._interval_s)
+        called = self.called.wait(max(0.0, self._began + rest - time.monotonic()))
         self.called.clear()
         return called
 
@@ -177,7 +186,7 @@ class Leader:
         switch: str = "",
     ) -> None:
         """Run a batch and commit it: its outputs and its order record, or nothing."""
-        self._began = time.monotonic()
+        self._began, self._taken = time.monotonic(), len(inputs)
         at = self._at
         clock = at.clock if careful else self._now()
         skipped = self._quarantine.skips(inputs)
@@ -234,3 +243,8 @@ class Leader:
             offset=max(0, self.publisher.committed) if asked.since is None else 0,
             cursors=self._inputs.used() if asked.since is None else (),
         )
+
+
+def interval_behind(inputs: int, shortest_s: float) -> float:
+    """Return the interval (s) from a commit of so many inputs to the next one."""
+    return max(shortest_s, min(shortest_s * (1 + inputs / _DENSE), _LONGEST_S))

@@ -10,7 +10,7 @@ from espha.engine.agreement import Agreement
 from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.inputs import Inputs
-from espha.engine.leader import Leader
+from espha.engine.leader import Leader, interval_behind
 from espha.engine.position import Position
 from espha.engine.quarantine import BLIND
 from espha.pipeline.job import Batch, Input, Result
@@ -100,3 +100,14 @@ def test_a_proof_does_not_wait() -> None:
     assert active.step(prove=True)
     active.hand_over("another")
     assert len(site.commits) == 3
+
+
+def test_the_more_comes_the_more_share_a_commit() -> None:
+    """Few inputs wait no longer than they must; many wait, but not without a bound."""
+    intervals = [interval_behind(inputs, 0.025) for inputs in (0, 5, 500, 2_000, 5_000, 100_000)]
+    assert intervals == pytest.approx([0.025, 0.02525, 0.05, 0.125, 0.2, 0.2])
+
+
+def test_an_interval_that_is_set_is_never_shortened() -> None:
+    assert interval_behind(5_000, 0) == 0
+    assert interval_behind(5_000, 10) == 10
