@@ -134,6 +134,7 @@ class Recovery:
                 before,
                 at_least,
                 self._refusals,
+                self._settings.token,
             )
             return self._restored(job, candidates)
 
