@@ -7,9 +7,9 @@ from random import Random
 
 from chaos.proxy import Proxy, Weather
 from chaos.site import SERVICES, Pod, cables, wait_for_successor
-from chaos.stroke import Stroke, lasting, servers_down
+from chaos.stroke import Stroke, kill_process, lasting, servers_down
 from chaos.trial import Trial
-from support.replicas import LIMIT_S, in_sync
+from support.replicas import LIMIT_S, in_sync, restarted
 from support.servers import wait_until
 
 
@@ -116,6 +116,32 @@ def cut_broker(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     what = f"leader of {topic}" if topic else "coordinator"
     cable = cables(pod.name, "kafka")[kafka.servers.index(server)]
     return _pull(trial, pod, [cable], duration, f", {what}")
+
+
+def cut_standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Cut the first standby off from the broker that leads an input, then kill the active engine.
+
+    0 to 2 s lie between the two, and what it takes until the moment is there. The cut lasts for 0.5
+    to 20 s more: the one that is elected cannot read what it is to process.
+    """
+    pod, heir, kafka = trial.active(), trial.standbys()[0], trial.site.kafka
+    topic = chance.choice(list(trial.plan.inputs.values()))
+    cable = cables(heir.name, "kafka")[kafka.servers.index(kafka.leader_of(topic))]
+    pause, duration = chance.uniform(0, 2), 0.5 * 40 ** chance.random()
+    pid, again = pod.child(), restarted(pod)
+    _proxy(trial).cut(cable)
+    time.sleep(pause)
+
+    def strike() -> Stroke:
+        kill_process(pid)
+
+        def heal() -> None:
+            _proxy(trial).heal(cable)
+            again()
+
+        return lasting(duration, f"{pod.name}, {heir.name}", heal, f", {pause:.1f} s apart")
+
+    return strike
 
 
 def _pull(
