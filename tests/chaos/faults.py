@@ -8,19 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
+from chaos.model_change import model_change
 from chaos.poisoned import EXITS, HANGS, RAISES, SPINS
 from chaos.site import Pod, wait_for_successor
 from chaos.stroke import Mend, Stroke, kill_process, lasting, servers_down
 from chaos.trial import Trial
-from chaos.wires import (
-    cut,
-    cut_broker,
-    cut_standby,
-    node,
-    rename,
-    slow,
-    switchover_without_zookeeper,
-)
+from chaos.wires import cut, cut_broker, cut_standby, node, slow, switchover_without_zookeeper
 from espha.local.processes import Identity, identify
 from support.replicas import LIMIT_S, restarted
 from support.servers import Server, wait_until
@@ -421,7 +414,12 @@ FAULTS = {
     "switchover-zookeeper": Fault(
         "two ZooKeeper servers killed in a switchover", switchover_without_zookeeper, 1
     ),
-    "rename": Fault("active pod killed, its successors' project renamed", rename, 1, needs="plain"),
+    "model-change": Fault(
+        "active pod killed when the order log goes over to another model",
+        model_change,
+        2,
+        needs="plain",
+    ),
     "operator": Fault("operator killed, half of the time an engine too", None, 1, needs="cluster"),
 }
 """All faults, by the names that the command knows."""

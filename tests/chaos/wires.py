@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Callable
-from functools import partial
 from random import Random
 
 from chaos.proxy import Proxy, Weather
 from chaos.site import SERVICES, Pod, cables, wait_for_successor
 from chaos.stroke import Stroke, kill_process, lasting, servers_down
 from chaos.trial import Trial
-from support.replicas import LIMIT_S, in_sync, restarted
-from support.servers import wait_until
+from support.replicas import restarted
 
 
 def node(trial: Trial, chance: Random) -> Callable[[], Stroke]:
@@ -62,36 +60,6 @@ def switchover_without_zookeeper(trial: Trial, chance: Random) -> Callable[[], S
         trial.ask(pod, "/switchover", "{}")
         time.sleep(pause)
         return servers_down(servers, duration, pod.name, f", {pause * 1000:.0f} ms apart")
-
-    return strike
-
-
-def rename(trial: Trial, chance: Random) -> Callable[[], Stroke]:
-    """Give the standbys the model under another name, then kill the active engine's pod.
-
-    Its successor has another project name, and another state; what the old one left open must not
-    be on the topics all the same.
-    """
-    assert trial.model.own_topics, "a renamed project needs a model that names its topics: plain"
-    pod = trial.active()
-    model = str(trial.model.write(trial.folder, trial.id, f"plain{chance.randrange(1_000_000)}"))
-    for other in trial.standbys():
-        other.stop()
-        other.environment["ESPHA_MODEL"] = model
-        other.start()
-        wait_until(partial(in_sync, other), LIMIT_S, f"{other.name} in sync again")
-
-    def strike() -> Stroke:
-        pod.kill_pod()
-
-        def mend() -> None:
-            others = [each for each in trial.pods if each is not pod]
-            wait_for_successor(others)
-            pod.stop()
-            pod.environment["ESPHA_MODEL"] = model
-            pod.start()
-
-        return Stroke(pod.name, mend)
 
     return strike
 

@@ -1,22 +1,18 @@
 """The model changes at a record of the order log, and back, on real engines under flowing rows."""
 
-import http.client
-import json
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from chaos.here import ENVIRONMENT
 from chaos.poisoned import RAISES, environment
 from espha.checker.verify import VerifyOptions, verify
-from espha.local.ports import HOST
-from espha.model import model_digest
-from espha.reader import read_project
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.feeder import Feeder
+from support.model_change import ask, digest, give
 from support.replicas import LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 
@@ -25,10 +21,6 @@ pytestmark = pytest.mark.component
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 OLD = SAMPLE_MODEL.read_text(encoding="utf-8")
 NEW = OLD.replace('"windowLength">20<', '"windowLength">5<')
-
-
-def digest(xml: str) -> str:
-    return model_digest(read_project(xml))
 
 
 def row(number: int) -> str:
@@ -54,21 +46,6 @@ def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[D
         made.stop()
 
 
-def give(deployment: Deployment, engine: Replica, model: Path) -> None:
-    """Make an engine's pod anew, with another model."""
-    engine.stop()
-    engine.environment["ESPHA_MODEL"] = str(model)
-    engine.start()
-
-
-def ask(engine: Replica, action: str, model: str) -> tuple[int, dict[str, Any]]:
-    """Ask a supervisor for a change of the model."""
-    connection = http.client.HTTPConnection(HOST, engine.port, timeout=5)
-    connection.request("POST", "/model", json.dumps({"action": action, "model": model}))
-    answer = connection.getresponse()
-    return answer.status, json.load(answer)
-
-
 def standby(deployment: Deployment) -> Replica:
     """Return an engine that is not active."""
     active = deployment.active()
@@ -78,7 +55,7 @@ def standby(deployment: Deployment) -> Replica:
 def go_over(deployment: Deployment, model: Path, xml: str) -> Replica:
     """Run a model in the shadow, then have the order log go over to it."""
     chosen = standby(deployment)
-    give(deployment, chosen, model)
+    give(chosen, model)
     wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, f"{chosen.name} is in the shadow")
     code, answer = ask(deployment.active(), "switch", digest(xml))
     assert code == 202, answer
@@ -194,7 +171,7 @@ def test_the_log_goes_over_once_however_often_the_active_engine_dies(
     chosen = standby(deployment)
     with Feeder(deployment, rows(), 20) as feeder:
         processed(deployment, 5)
-        give(deployment, chosen, tmp_path / "new.xml")
+        give(chosen, tmp_path / "new.xml")
         for _ in range(5):
             kill(deployment, chosen)
         wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
@@ -237,7 +214,7 @@ def test_a_model_that_fails_in_the_shadow_never_leads(
     chosen = standby(deployment)
     others = [engine for engine in deployment.engines if engine is not chosen]
     chosen.environment.update(environment())
-    give(deployment, chosen, tmp_path / "new.xml")
+    give(chosen, tmp_path / "new.xml")
     wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
     epoch = deployment.active().status()["epoch"]
     deployment.publish(SOURCE, [row(1), row(RAISES), row(2)])
@@ -255,7 +232,7 @@ def test_a_model_that_fails_in_the_shadow_never_leads(
     assert ask(deployment.active(), "end", digest(NEW))[0] == 202
     # Only the new model finds the row poison.
     chosen.environment["PYTHONPATH"] = ENVIRONMENT["PYTHONPATH"]
-    give(deployment, chosen, tmp_path / "old.xml")
+    give(chosen, tmp_path / "old.xml")
     deployment.wait_in_sync()
     assert not deployment.order_records()[-1].get("shadow")
 
