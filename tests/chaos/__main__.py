@@ -58,15 +58,23 @@ def main(
         bool, typer.Option(help="Strike only as often as the report falls short of --count")
     ] = False,
     docs: Annotated[bool, typer.Option(help="Also add to the summary in docs/chaos/")] = False,
+    fold: Annotated[
+        str, typer.Option(help="With --docs: put its figures away, as of code until that COMMIT")
+    ] = "",
     show: Annotated[bool, typer.Option(help="Run nothing; show the report that is there")] = False,
 ) -> None:
     """Break a deployment under load again and again, and say what a reader saw."""
     if faults == "list":
         _list()
         return
+    if fold and not docs:
+        raise typer.BadParameter("--fold needs --docs: figures are put away in docs/chaos/")
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of every killed server
     runs = report.load(output) if merge or ((fill or show) and not docs) else []
     shown = summary.load(DOCS / "summary.json") if docs else summary.of(runs)
+    if fold:
+        shown.fold(fold)
+        summary.save(DOCS / "summary.json", shown)
     names = faults_of(faults, soak)
     model = _model(model)
     if _in_cluster(names):

@@ -1,8 +1,6 @@
 """The faults: how each strikes a deployment, and how its cause goes away again."""
 
-import contextlib
 import json
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -10,11 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from chaos.poisoned import EXITS, HANGS, RAISES
+from chaos.model_change import model_change
+from chaos.poisoned import EXITS, HANGS, RAISES, SPINS
 from chaos.site import Pod, wait_for_successor
-from chaos.stroke import Mend, Stroke, lasting, servers_down
+from chaos.stroke import Mend, Stroke, kill_process, lasting, servers_down
 from chaos.trial import Trial
-from chaos.wires import cut, cut_broker, node, rename, slow, switchover_without_zookeeper
+from chaos.wires import cut, cut_broker, cut_standby, node, slow, switchover_without_zookeeper
 from espha.local.processes import Identity, identify
 from support.replicas import LIMIT_S, restarted
 from support.servers import Server, wait_until
@@ -64,7 +63,7 @@ def kill(whom: Callable[[Pod], int]) -> Callable[[Trial, Random], Callable[[], S
         pid, mend = whom(pod), restarted(pod)
 
         def strike() -> Stroke:
-            _kill(pid)
+            kill_process(pid)
             return Stroke(pod.name, mend)
 
         return strike
@@ -79,9 +78,9 @@ def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     pause = chance.uniform(0, 0.12)
 
     def strike() -> Stroke:
-        _kill(pids[0])
+        kill_process(pids[0])
         time.sleep(pause)
-        _kill(pids[1])
+        kill_process(pids[1])
         return Stroke(f"{first.name}, {second.name}", mend, f"{pause * 1000:.0f} ms apart")
 
     return strike
@@ -94,7 +93,7 @@ def pair(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
     def strike() -> Stroke:
         for pid in pids:
-            _kill(pid)
+            kill_process(pid)
         return Stroke(f"{first.name}, {second.name}", mend)
 
     return strike
@@ -106,7 +105,7 @@ def every_engine(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
     def strike() -> Stroke:
         for pid in pids:
-            _kill(pid)
+            kill_process(pid)
         return Stroke("all", mend)
 
     return strike
@@ -140,7 +139,7 @@ def standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     pid, mend = pod.child(), restarted(pod)
 
     def strike() -> Stroke:
-        _kill(pid)
+        kill_process(pid)
         return Stroke(pod.name, mend)
 
     return strike
@@ -188,6 +187,11 @@ def freeze(whom: Callable[[Pod], int]) -> Callable[[Trial, Random], Callable[[],
         return strike
 
     return prepare
+
+
+def _supervisor(pod: Pod) -> int:
+    assert pod.process is not None, "it runs"
+    return pod.process.pid
 
 
 def _thaw(victim: Identity) -> None:
@@ -262,7 +266,7 @@ def disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     again = restarted(pod)
 
     def strike() -> Stroke:
-        _kill(pid)
+        kill_process(pid)
 
         def mend() -> None:
             again()
@@ -285,7 +289,7 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     again = restarted(pod)
 
     def strike() -> Stroke:
-        _kill(pid)
+        kill_process(pid)
 
         def mend() -> None:
             again()
@@ -296,21 +300,51 @@ def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
-_POISONS = ((RAISES, "exception"), (EXITS, "end of the worker"), (HANGS, "it does not end"))
+_POISONS = ((RAISES, "exception"), (EXITS, "end of the worker"), (HANGS, "it waits for ever"))
 
 
-def poison(trial: Trial, chance: Random) -> Callable[[], Stroke]:
-    """Put a row into the load on which each engine dies, in one way or another."""
-    pod, before = trial.active(), trial.quarantined()
-    kind, text = chance.choice(_POISONS)
+def poison(
+    *kinds: tuple[int, str], limit_s: float = LIMIT_S
+) -> Callable[[Trial, Random], Callable[[], Stroke]]:
+    """Return the fault that puts a row into the load on which each engine dies, in one way of some.
+
+    Args:
+        kinds: rows of `chaos.poisoned`, and what comes of each, for people.
+        limit_s: after so long it must have been set aside.
+    """
+
+    def prepare(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+        pod, before = trial.active(), trial.quarantined()
+        kind, text = chance.choice(kinds)
+
+        def strike() -> Stroke:
+            trial.publish(kind)
+
+            def mend() -> None:
+                wait_until(lambda: trial.quarantined() > before, limit_s, "the row is set aside")
+
+            return Stroke(pod.name, mend, text)
+
+        return strike
+
+    return prepare
+
+
+def snapshot_kill(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Ask the last standby for a snapshot; kill it, or the active engine, 0 to 1 s later.
+
+    What it takes until the moment is there comes on top.
+    """
+    writer = trial.standbys()[-1]
+    victim = chance.choice([writer, trial.active()])
+    pid, mend, pause = victim.child(), restarted(victim), chance.uniform(0, 1)
+    trial.ask(writer, "/snapshot")
+    time.sleep(pause)
 
     def strike() -> Stroke:
-        trial.publish(kind)
-
-        def mend() -> None:
-            wait_until(lambda: trial.quarantined() > before, LIMIT_S, "the row is set aside")
-
-        return Stroke(pod.name, mend, text)
+        kill_process(pid)
+        whom = "who writes it" if victim is writer else "the active one"
+        return Stroke(victim.name, mend, f"{whom}, {pause * 1000:.0f} ms apart")
 
     return strike
 
@@ -321,11 +355,6 @@ def _failures(pod: Pod) -> int:
 
 def _servers(trial: Trial, chance: Random, servers: list[Server]) -> Callable[[], Stroke]:
     return partial(servers_down, servers, chance.uniform(0, 10))
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 FAULTS = {
@@ -345,6 +374,7 @@ FAULTS = {
     "freeze-jvm": Fault("JVM of the engine frozen for 0.1 to 20 s", freeze(Pod.jvm), 1),
     "freeze-worker": Fault("Spark's worker frozen for 0.1 to 20 s", freeze(Pod.worker), 1),
     "freeze-main": Fault("engine process alone frozen for 0.1 to 20 s", freeze(Pod.child), 1),
+    "freeze-supervisor": Fault("supervisor alone frozen for 0.1 to 20 s", freeze(_supervisor), 1),
     "freeze-pod": Fault("pod frozen for 0.1 to 20 s (zombie)", freeze_pod, 1),
     "broker-leader": Fault("broker killed that leads the output topic", broker_leader, 0),
     "broker-coordinator": Fault(
@@ -360,16 +390,36 @@ FAULTS = {
     "cut-broker": Fault(
         "active engine cut from one broker that it needs", cut_broker, 1, needs="proxy"
     ),
+    "cut-standby": Fault(
+        "engine killed, its successor cut from the input's leader", cut_standby, 2, needs="proxy"
+    ),
+    "snapshot-kill": Fault(
+        "the writer of a snapshot killed, or the active engine", snapshot_kill, 1
+    ),
     "disk-full": Fault("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
     "clock": Fault("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
-    "poison": Fault("a row on which engines die", poison, 6, needs="poison", moments=False),
+    "poison": Fault(
+        "a row on which engines die", poison(*_POISONS), 6, needs="poison", moments=False
+    ),
+    "poison-spins": Fault(
+        "a row over which engines compute without an end",
+        poison((SPINS, "it computes without an end"), limit_s=2 * LIMIT_S),
+        6,
+        needs="poison",
+        moments=False,
+    ),
     "cut-both": Fault("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
     "node": Fault("the active engine's node goes away without a word", node, 1, needs="proxy"),
     "slow": Fault("all engines' network is slow and loses packets", slow, 1, needs="proxy"),
     "switchover-zookeeper": Fault(
         "two ZooKeeper servers killed in a switchover", switchover_without_zookeeper, 1
     ),
-    "rename": Fault("active pod killed, its successors' project renamed", rename, 1, needs="plain"),
+    "model-change": Fault(
+        "active pod killed when the order log goes over to another model",
+        model_change,
+        2,
+        needs="plain",
+    ),
     "operator": Fault("operator killed, half of the time an engine too", None, 1, needs="cluster"),
 }
 """All faults, by the names that the command knows."""

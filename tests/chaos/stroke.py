@@ -1,5 +1,7 @@
 """What a fault does when it strikes."""
 
+import contextlib
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +27,12 @@ class Stroke:
     mend: Mend
     detail: str = ""
     lasts: bool = False
+
+
+def kill_process(pid: int) -> None:
+    """Kill a process, unless it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def lasting(duration: float, target: str, end: Mend, detail: str = "") -> Stroke:

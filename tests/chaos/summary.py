@@ -128,6 +128,27 @@ class Summary(BaseModel):
         for strike in run["strikes"]:
             _add(self.figures, _figures(run, strike), "fault", "model", "rate")
 
+    def fold(self, until: str) -> None:
+        """Put all figures into `earlier`, as those of the code until that commit; begin anew.
+
+        What is wrong stays. Without a strike or a soak there is nothing to put away.
+        """
+        if not self.trials:
+            return
+        damage = sum((each.damage for each in self.trials), Counter[str]())
+        false = [each.false_failovers for each in self.figures]
+        false += [each.false_failovers for each in self.soaks]
+        folded = Earlier(
+            until=until,
+            strikes=sum(len(each.gaps_ms) for each in self.figures),
+            rows_out=sum(each.rows_out for each in self.trials),
+            acknowledged=sum(each.acknowledged for each in self.trials),
+            damage=damage.total(),
+            false_failovers=sum(false),
+        )
+        self.earlier.append(folded)
+        self.made_by, self.trials, self.soaks, self.figures = [], [], [], []
+
     def counts(self) -> Counter[str]:
         """Return how often each fault has struck, in trials that came to their end."""
         total = Counter[str]()

@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Callable
-from functools import partial
 from random import Random
 
 from chaos.proxy import Proxy, Weather
 from chaos.site import SERVICES, Pod, cables, wait_for_successor
-from chaos.stroke import Stroke, lasting, servers_down
+from chaos.stroke import Stroke, kill_process, lasting, servers_down
 from chaos.trial import Trial
-from support.replicas import LIMIT_S, in_sync
-from support.servers import wait_until
+from support.replicas import restarted
 
 
 def node(trial: Trial, chance: Random) -> Callable[[], Stroke]:
@@ -66,36 +64,6 @@ def switchover_without_zookeeper(trial: Trial, chance: Random) -> Callable[[], S
     return strike
 
 
-def rename(trial: Trial, chance: Random) -> Callable[[], Stroke]:
-    """Give the standbys the model under another name, then kill the active engine's pod.
-
-    Its successor has another project name, and another state; what the old one left open must not
-    be on the topics all the same.
-    """
-    assert trial.model.own_topics, "a renamed project needs a model that names its topics: plain"
-    pod = trial.active()
-    model = str(trial.model.write(trial.folder, trial.id, f"plain{chance.randrange(1_000_000)}"))
-    for other in trial.standbys():
-        other.stop()
-        other.environment["ESPHA_MODEL"] = model
-        other.start()
-        wait_until(partial(in_sync, other), LIMIT_S, f"{other.name} in sync again")
-
-    def strike() -> Stroke:
-        pod.kill_pod()
-
-        def mend() -> None:
-            others = [each for each in trial.pods if each is not pod]
-            wait_for_successor(others)
-            pod.stop()
-            pod.environment["ESPHA_MODEL"] = model
-            pod.start()
-
-        return Stroke(pod.name, mend)
-
-    return strike
-
-
 def cut(*services: str) -> Callable[[Trial, Random], Callable[[], Stroke]]:
     """Return the fault that cuts the active engine off from services for 0.5 to 20 s."""
 
@@ -116,6 +84,32 @@ def cut_broker(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     what = f"leader of {topic}" if topic else "coordinator"
     cable = cables(pod.name, "kafka")[kafka.servers.index(server)]
     return _pull(trial, pod, [cable], duration, f", {what}")
+
+
+def cut_standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Cut the first standby off from the broker that leads an input, then kill the active engine.
+
+    0 to 2 s lie between the two, and what it takes until the moment is there. The cut lasts for 0.5
+    to 20 s more: the one that is elected cannot read what it is to process.
+    """
+    pod, heir, kafka = trial.active(), trial.standbys()[0], trial.site.kafka
+    topic = chance.choice(list(trial.plan.inputs.values()))
+    cable = cables(heir.name, "kafka")[kafka.servers.index(kafka.leader_of(topic))]
+    pause, duration = chance.uniform(0, 2), 0.5 * 40 ** chance.random()
+    pid, again = pod.child(), restarted(pod)
+    _proxy(trial).cut(cable)
+    time.sleep(pause)
+
+    def strike() -> Stroke:
+        kill_process(pid)
+
+        def heal() -> None:
+            _proxy(trial).heal(cable)
+            again()
+
+        return lasting(duration, f"{pod.name}, {heir.name}", heal, f", {pause:.1f} s apart")
+
+    return strike
 
 
 def _pull(

@@ -24,7 +24,7 @@ from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 from espha.reader import read_project
 from espha.recovery.pending import Pending
 from espha.recovery.plain import NotPlainError
-from support.models import SAMPLE, source, xml
+from support.models import SAMPLE, SUB, source, xml
 from support.servers import JAR_CACHE
 
 pytestmark = pytest.mark.component
@@ -456,6 +456,27 @@ def test_an_answer_may_be_large(spark: SparkSession) -> None:
     with closing(BatchJob(spark, SAMPLE, project, topic_plan(project, "t"))) as job:
         (result,) = job.run([Batch(None, 1, 0, rows)])
     assert result.refused == len(rows)
+
+
+def test_a_long_batch_tells_that_it_gets_on(spark: SparkSession) -> None:
+    """Also where nothing comes out of its records."""
+    text = xml(
+        source("id*:int64,x:int64", 'insert-only="true" index="pi_EMPTY"')
+        + '<window-python name="out" index="pi_EMPTY"><schema-string>id*:int64</schema-string>'
+        "<code><![CDATA[\ndef create(data, context):\n    sum(range(200_000))\n"
+        f"    return []\n]]></code>{SUB}</window-python>",
+        '<edge source="in" target="out"/>',
+    )
+    project = read_project(text)
+    plan = topic_plan(project, "t")
+    inputs = [Input(plan.inputs["q/in"], place, b"I,N,%d,1" % place) for place in range(600)]
+    signs: list[int] = []
+    with closing(BatchJob(spark, text, project, plan)) as job:
+        job.when_moved(lambda: signs.append(1))
+        assert job.run([Batch(None, 1, 0, inputs[:1])])[0].outputs == []
+        few = len(signs)
+        assert job.run([Batch(1, 2, 0, inputs)])[0].outputs == []
+    assert len(signs) > few + 1
 
 
 def test_a_query_that_does_not_move_is_given_up(

@@ -245,6 +245,20 @@ def test_whoever_is_behind_lets_the_others_go_first_but_once(zookeeper: ZooKeepe
         assert second.queue() == ["b", "c"]
 
 
+def test_whoever_is_behind_gives_way_to_whoever_is_not(zookeeper: ZooKeeper) -> None:
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    with (
+        standing(zookeeper.connect, root, "a") as (leader,),
+        standing(zookeeper.connect, root, "b", ready=lambda: False) as (second,),
+        standing(zookeeper.connect, root, "c") as (third,),
+    ):
+        wait_until(lambda: leader.leads, LIMIT_S, "a leads")
+        leader.close()
+        wait_until(lambda: second.leads or third.leads, LIMIT_S, "one of them leads")
+        assert third.leads, "it is not the one that is in step"
+        assert third.queue() == ["c", "b"]
+
+
 def test_a_znode_that_nobody_owns_stops_no_election(zookeeper: ZooKeeper) -> None:
     """Anybody can make one that stands before all others, and never goes."""
     root = f"/ESP/test/{uuid.uuid4().hex[:8]}"

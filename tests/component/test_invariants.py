@@ -31,15 +31,17 @@ from espha.checker.watch import read_all, read_written
 from espha.connectors.topics import TopicPlan, topic_plan
 from espha.engine.engine import Engine
 from espha.engine.inputs import Inputs
+from espha.engine.shadow import Switched
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import Ends, Offsets, open_reader, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, WriterFailed
+from espha.model import Project, model_digest
 from espha.pipeline.channel import Wanted
 from espha.pipeline.job import Batch, Output, Result
 from espha.pipeline.transactions import Transactions
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
-from espha.protocol.model_change import ModelRequest
+from espha.protocol.model_change import ModelAction, ModelRequest
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
@@ -92,7 +94,9 @@ class Seat:
     follow, snapshots = threading.Event(), False
     shadow = False
 
-    def __init__(self, kafka: Kafka, spark: SparkSession, plan: TopicPlan, name: str) -> None:
+    def __init__(
+        self, kafka: Kafka, spark: SparkSession, plan: TopicPlan, name: str, project: Project
+    ) -> None:
         self.name, self.role, self.state = name, Role.STANDBY, EngineState.STARTING
         self.sequence, self.looks, self.epoch = 0, 0, 0
         self.heir, self.proof_wanted, self.overslept = "", threading.Event(), False
@@ -106,7 +110,7 @@ class Seat:
         mock = cast(Any, self)
         self.engine = Engine(
             name=name,
-            project=PROJECT,
+            project=project,
             plan=plan,
             job=self.model,
             log=OrderLog(kafka.bootstrap, plan.order_log),
@@ -148,6 +152,9 @@ class Seat:
     def news(self) -> bool:
         """As the scheduler: none."""
         return False
+
+    def pin(self, *_: object) -> None:
+        """As the scheduler: keep nothing."""
 
     def facts(self) -> SnapshotFacts:
         """As the scheduler: none."""
@@ -197,9 +204,9 @@ class Table:
         self.seats: list[Seat] = []
         self.rows = 0
 
-    def seat(self, name: str) -> Seat:
+    def seat(self, name: str, project: Project = PROJECT) -> Seat:
         """Start an engine as a standby."""
-        self.seats.append(Seat(self.kafka, self._spark, self.plan, name))
+        self.seats.append(Seat(self.kafka, self._spark, self.plan, name, project))
         return self.seats[-1]
 
     def feed(self, rows: int = 3) -> None:
@@ -338,6 +345,28 @@ def test_i1_nobody_leads_while_another_id_has_the_log_open(
             dead._producer.abort_transaction(LIMIT_S)
     seat.wait(lambda: seat.state is EngineState.ACTIVE, "takes over")
     table.wait_for_all()
+    table.check()
+
+
+def test_i1_a_renamed_project_shuts_out_whoever_ran_the_log_before(table: Table) -> None:
+    """The id is the order log's: what its former leader left open ends with the fence."""
+    old = table.seat("old")
+    old.elect()
+    table.feed()
+    table.wait_for_all()
+    renamed = PROJECT.model_copy(update={"name": "Renamed"})
+    request = ModelRequest(action=ModelAction.SWITCH, model=model_digest(renamed), blind=True)
+    old.model_request = request
+    assert isinstance(old.end(), Switched)
+    old.transactions.send(Output(table.target, b"never", ()))
+    old.transactions.send(Output(table.plan.order_log, b"never", ()))
+    table.wait_until_open(table.plan.order_log)
+    new = table.seat("new", renamed)
+    new.elect()
+    table.feed()
+    table.wait_for_all()
+    with pytest.raises(WriterFailed):
+        old.transactions.commit(Result([], 0), b"{}")
     table.check()
 
 

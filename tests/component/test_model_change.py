@@ -1,29 +1,25 @@
 """The model changes at a record of the order log, and back, on real engines under flowing rows."""
 
 import dataclasses
-import http.client
-import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from chaos.here import ENVIRONMENT
 from chaos.poisoned import RAISES, environment
 from espha.checker.verify import VerifyOptions, verify
-from espha.local.ports import HOST
-from espha.model import model_digest
 from espha.protocol.model_change import ModelAction
 from espha.protocol.status import ReplicaStatus
-from espha.reader import read_project
 from espha_operator.status.facts import Facts
 from espha_operator.status.model_change import Change, decide, model_rolled_out
 from espha_operator.status.reasons import Reason
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.feeder import Feeder
+from support.model_change import ask, digest, give
 from support.replicas import LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 from unit.operator.samples import MODEL, healthy
@@ -42,10 +38,6 @@ REFUSING = re.sub(
     OLD,
 )
 """A model whose script raises on each row."""
-
-
-def digest(xml: str) -> str:
-    return model_digest(read_project(xml))
 
 
 def row(number: int) -> str:
@@ -71,21 +63,6 @@ def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[D
         made.stop()
 
 
-def give(deployment: Deployment, engine: Replica, model: Path) -> None:
-    """Make an engine's pod anew, with another model."""
-    engine.stop()
-    engine.environment["ESPHA_MODEL"] = str(model)
-    engine.start()
-
-
-def ask(engine: Replica, action: str, model: str) -> tuple[int, dict[str, Any]]:
-    """Ask a supervisor for a change of the model."""
-    connection = http.client.HTTPConnection(HOST, engine.port, timeout=5)
-    connection.request("POST", "/model", json.dumps({"action": action, "model": model}))
-    answer = connection.getresponse()
-    return answer.status, json.load(answer)
-
-
 def standby(deployment: Deployment) -> Replica:
     """Return an engine that is not active."""
     active = deployment.active()
@@ -95,7 +72,7 @@ def standby(deployment: Deployment) -> Replica:
 def go_over(deployment: Deployment, model: Path, xml: str) -> Replica:
     """Run a model in the shadow, then have the order log go over to it."""
     chosen = standby(deployment)
-    give(deployment, chosen, model)
+    give(chosen, model)
     wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, f"{chosen.name} is in the shadow")
     code, answer = ask(deployment.active(), "switch", digest(xml))
     assert code == 202, answer
@@ -211,7 +188,7 @@ def test_the_log_goes_over_once_however_often_the_active_engine_dies(
     chosen = standby(deployment)
     with Feeder(deployment, rows(), 20) as feeder:
         processed(deployment, 5)
-        give(deployment, chosen, tmp_path / "new.xml")
+        give(chosen, tmp_path / "new.xml")
         for _ in range(5):
             kill(deployment, chosen)
         wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
@@ -254,7 +231,7 @@ def test_a_model_that_fails_in_the_shadow_never_leads(
     chosen = standby(deployment)
     others = [engine for engine in deployment.engines if engine is not chosen]
     chosen.environment.update(environment())
-    give(deployment, chosen, tmp_path / "new.xml")
+    give(chosen, tmp_path / "new.xml")
     wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
     epoch = deployment.active().status()["epoch"]
     deployment.publish(SOURCE, [row(1), row(RAISES), row(2)])
@@ -272,7 +249,7 @@ def test_a_model_that_fails_in_the_shadow_never_leads(
     assert ask(deployment.active(), "end", digest(NEW))[0] == 202
     # Only the new model finds the row poison.
     chosen.environment["PYTHONPATH"] = ENVIRONMENT["PYTHONPATH"]
-    give(deployment, chosen, tmp_path / "old.xml")
+    give(chosen, tmp_path / "old.xml")
     deployment.wait_in_sync()
     assert not deployment.order_records()[-1].get("shadow")
 
@@ -292,7 +269,7 @@ def test_a_model_that_refuses_all_its_input_never_leads(
     path.write_text(REFUSING, encoding="utf-8")
     deployment.publish(SOURCE, map(row, range(5)))
     wait_until(lambda: len(deployment.lines(OUTPUT)) == 5, LIMIT_S, "the old model has worked")
-    give(deployment, chosen, path)
+    give(chosen, path)
     wait_until(lambda: chosen.is_in("shadow"), LIMIT_S, "it is in the shadow")
     deployment.publish(SOURCE, map(row, range(5, 8)))
     wait_until(lambda: chosen.status().get("events_in") == 3, LIMIT_S, "it has taken the rows")
@@ -303,7 +280,7 @@ def test_a_model_that_refuses_all_its_input_never_leads(
     assert "has made 3 dead letters of 3 input records" in verdict.message
     assert len(deployment.lines(OUTPUT)) == 8
     assert deployment.records(deployment.plan.dead_letters) == []
-    give(deployment, chosen, tmp_path / "new.xml")
+    give(chosen, tmp_path / "new.xml")
     ended = decide(facts(deployment, NEW))
     assert ended == Change(ModelAction.END, digest(REFUSING))
     assert ask(deployment.active(), "end", ended.model)[0] == 202

@@ -52,10 +52,10 @@ def row(number: int) -> str:
     return f"I,N,{number},x{number}"
 
 
-def outcome(deployment: Deployment, rows: int) -> list[str]:
+def outcome(deployment: Deployment, rows: int, limit_s: float = LIMIT_S) -> list[str]:
     """Return the outputs when there are so many."""
     topic = deployment.plan.outputs["q/out"]
-    wait_until(lambda: len(deployment.records(topic)) >= rows, LIMIT_S, f"{rows} rows of output")
+    wait_until(lambda: len(deployment.records(topic)) >= rows, limit_s, f"{rows} rows of output")
     return deployment.lines("q/out")
 
 
@@ -91,6 +91,19 @@ def test_a_record_that_no_engine_survives_is_set_aside(deploy: Deploy, poison: i
     assert [(told["quarantined"], told["diverged_total"]) for told in statuses] == [(1, 0)] * 2
     lives = sum(int(told["restarts"]) for told in statuses)
     assert lives == 2 if poison == RAISES else 4 <= lives <= 6
+
+
+@pytest.mark.long
+def test_a_record_without_an_end_is_set_aside_in_a_large_backlog(deploy: Deploy) -> None:
+    """As soon as in a small batch: a batch says itself that it gets on."""
+    deployment = poisoned(deploy(ESPHA_FAILURE_TIMEOUT_MS="500"))
+    numbers = list(range(1, 5000))
+    deployment.publish("q/in", [row(n) for n in [*numbers[:4000], SPINS, *numbers[4000:]]])
+    deployment.start(2)
+    assert outcome(deployment, 4999, 2 * LIMIT_S) == outputs(numbers)
+    (letter,) = deployment.records(deployment.plan.dead_letters)
+    assert letter.value().decode() == row(SPINS)
+    check_order_log(deployment)
 
 
 def test_every_replica_sets_it_aside_alike(deploy: Deploy) -> None:

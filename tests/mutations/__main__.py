@@ -68,14 +68,15 @@ def _own_jars(mutation: Mutation, checkout: Path) -> dict[str, str]:
         [sys.executable, "-c", f"import sys; {program}sys.argv[1:]))", *arguments],
         cwd=checkout,
         check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, _paths(checkout)))},
+        env={**os.environ, **_path(checkout)},
     )
     return {"ESPHA_CACHE": str(cache)}
 
 
-def _paths(checkout: Path) -> list[Path]:
-    """Return what the copy's modules are found in."""
-    return [checkout / "engine", checkout / "operator", checkout / "tests", checkout]
+def _path(checkout: Path) -> dict[str, str]:
+    """Return what has processes, in any folder, find the copy and not what is installed."""
+    folders = [checkout / name for name in ("engine", "operator", "tests", "")]
+    return {"PYTHONPATH": os.pathsep.join(map(str, folders))}
 
 
 def _run(mutation: Mutation, checkout: Path, changes: dict[str, str]) -> tuple[bool, str]:
@@ -89,7 +90,7 @@ def _run(mutation: Mutation, checkout: Path, changes: dict[str, str]) -> tuple[b
             text=True,
             check=False,
             timeout=_LIMIT_S,
-            env={**os.environ, **changes},
+            env={**os.environ, **_path(checkout), **changes},
         )
     except subprocess.TimeoutExpired:
         return False, f"it has not ended within {_LIMIT_S} s"

@@ -17,6 +17,7 @@ from tools import ROOT
 from tools.docs.cli import cli
 from tools.docs.layers import layers, rules
 from tools.docs.models import tables
+from tools.docs.mutations import protections
 
 BLOCKS: Final[dict[str, Callable[[], str]]] = {
     **TABLES,
@@ -24,6 +25,7 @@ BLOCKS: Final[dict[str, Callable[[], str]]] = {
     "layers": layers,
     "import rules": rules,
     "models": tables,
+    "protections": protections,
 }
 _BLOCK: Final = re.compile(r"<!-- begin ([a-z ]+)\b[^>]*-->\n.*?<!-- end \1 -->", re.DOTALL)
 

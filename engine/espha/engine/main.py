@@ -131,6 +131,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
     signal.alarm(_SPARK_S)
     session = open_session(settings.spark_master, settings.jars, heap_mib=settings.jvm_heap_mib)
     job = BatchJob(session, xml, project, plan, collect=False)
+    job.when_moved(control.doing.moved)
     greet(job, _GREETING_S)
     job.when_ended(
         jvm=lambda: _give_up(control, EndReason.UNKNOWN, "the JVM has ended"),

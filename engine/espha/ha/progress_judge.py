@@ -9,6 +9,8 @@ kind and size, the judge says when one takes too long. It asks what stands still
 - a step that computes, and somebody does: the work may just be long, or the processor taken by
   others, so the limit is long. Where the work has no end, all others would meet the same end; what
   the child said last tells who died over which batch;
+- a step of many records says so itself when it gets on, page by page: the limit is that of a page,
+  however large a backlog is;
 - a step that waits for Kafka: it ends by itself, and other engines and other brokers tell whether
   it is this engine's fault.
 
@@ -38,6 +40,9 @@ _STARVED = 10
 """How many times longer it may take where others have the processor."""
 _RECORD_S = 0.02
 """What an input record may take at least, of a batch never seen: scripts do much for one."""
+_PAGE = 256
+"""More input records than go to the kernel at once, between two signs that the step gets on; see
+`espha.pipeline.stream.PAGE_BYTES`."""
 _SNAPSHOT_S = 120.0
 """A state may be large, and no batch says how large."""
 _KAFKA_S = 45.0
@@ -167,8 +172,9 @@ class ProgressJudge:
     def _busy_limit(self, told: Activity) -> float:
         if told.step is Step.SNAPSHOT:
             return max(_SNAPSHOT_S, _TIMES_USUAL * self._usual.get(_kind(told), 0.0))
-        usual = max(self._usual.get(_kind(told), 0.0), self._record * told.records)
-        return max(_BUSY_TIMES * self._timeout, _TIMES_USUAL * usual, _RECORD_S * told.records)
+        records = min(told.records, _PAGE)
+        usual = max(self._usual.get(_kind(told), 0.0), self._record * records)
+        return max(_BUSY_TIMES * self._timeout, _TIMES_USUAL * usual, _RECORD_S * records)
 
     def _busy(self) -> bool:
         """Say whether somebody computes, or would if others left him the processor."""
@@ -181,7 +187,7 @@ class ProgressJudge:
         kind = _kind(told)
         self._usual[kind] = max(self._usual.get(kind, 0.0) * _FORGETS, took_s)
         if told.step.computes and told.records >= _MANY:
-            self._record = max(self._record * _FORGETS, took_s / told.records)
+            self._record = max(self._record * _FORGETS, took_s / min(told.records, _PAGE))
 
 
 def _kind(told: Activity) -> tuple[Step, int]:

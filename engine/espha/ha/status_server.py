@@ -3,8 +3,8 @@
 An engine's supervisor also sends its newest snapshot to other engines (`GET /snapshot/latest`, with
 `?before=N` the newest one of a lower sequence number), tells which ones it has (`GET /snapshots`),
 and has one made (`POST /snapshot`).
-`POST /switchover` makes an active engine hand over. Both are for the pod itself, and for who shows
-the deployment's token.
+`POST /switchover` makes an active engine hand over. Both, and the snapshot itself, which is all the
+state there is, are for the pod itself, and for who shows the deployment's token.
 """
 
 import hmac
@@ -147,7 +147,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
-        if parts.path == LATEST_SNAPSHOT:
+        if parts.path == LATEST_SNAPSHOT and not self._may_read_state():
+            self._send(403, _TEXT, b"from inside the pod, or with the deployment's token only\n")
+        elif parts.path == LATEST_SNAPSHOT:
             wanted = {name: values[0] for name, values in parse_qs(parts.query).items()}
             self._send_snapshot(wanted.get("before", ""), wanted.get("model", ""))
         else:
@@ -220,6 +222,9 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.server.token
         return bool(token) and hmac.compare_digest(shown, f"Bearer {token}".encode())
 
+    def _may_read_state(self) -> bool:
+        return not self.server.token or self._is_local() or self._has_token()
+
     def _say(self, answer: SwitchoverAnswer) -> None:
         self._send(answer.code, _JSON, answer.model_dump_json().encode())
 
@@ -271,7 +276,8 @@ def serve_status(
         ask_snapshot: asks the engine for a snapshot; False: there is no engine now.
         hand_over: begins a switchover, where the replica stands for election.
         models: of an engine.
-        token: what others than this pod must show for a switchover; empty: they cannot ask for it.
+        token: what others than this pod must show for a switchover or a snapshot; empty: they
+            cannot ask for the one, and anybody may read the other.
 
     Raises:
         SystemExit: the address is in use; the text says which.

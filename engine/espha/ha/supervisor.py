@@ -21,7 +21,6 @@ from pathlib import Path
 
 import structlog
 
-from espha.backoff import Backoff
 from espha.ha.child import Child, reap_orphans
 from espha.ha.deaths import DeathRegister
 from espha.ha.election import Membership
@@ -30,6 +29,7 @@ from espha.ha.family import Family
 from espha.ha.heartbeat import HeartbeatServer
 from espha.ha.kafka_probe import KafkaProbe, Pace, others_reach_more
 from espha.ha.model_change import ModelChange
+from espha.ha.pauses import Pauses
 from espha.ha.progress_judge import ProgressJudge
 from espha.ha.spawner import Spawner
 from espha.ha.status_server import Models, serve_status
@@ -53,9 +53,6 @@ from espha.protocol.switchover import SwitchoverAnswer
 from espha.recovery.store import SnapshotStore
 from espha.recovery.texts import Texts
 
-_FIRST_PAUSE_S = 0.3
-"""The successor needs the processor just then."""
-_LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 2.0
 """A child that has been in sync for so long does not crash in a loop."""
 _FIRST_WORD_S = 300.0
@@ -104,6 +101,7 @@ class Supervisor:
         self._judge = ProgressJudge(settings.failure_timeout_ms / 1000, _TICK_S)
         self._witness = Witness(settings.failure_timeout_ms / 1000, settings.peers)
         self._kafka: KafkaProbe | None = None
+        self._pauses = Pauses(self._stop, None, _TICK_S)
         self._deaths = DeathRegister(settings.name, settings.root, note_of(settings))
         self._blameless = False
         """The child's end says nothing about its work."""
@@ -134,14 +132,14 @@ class Supervisor:
             self._kafka = KafkaProbe(
                 self._settings.bootstrap, self._settings.failure_timeout_ms, _TICK_S
             )
-        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+            self._pauses = Pauses(self._stop, self._kafka, _TICK_S)
         while not self._stop.is_set():
             self._live()
             if self._in_sync_since is None and self._code < 0:
                 self._spawner.distrust()
             elif self._in_sync_since and time.monotonic() - self._in_sync_since > _HEALTHY_AFTER_S:
-                backoff.reset()
-            if self._stop.wait(max(backoff.next(), self._deaths.pause_s())):
+                self._pauses.reset()
+            if self._pauses.rest(self._deaths.pause_s()):
                 break
             self._restarts += 1
         if self._kafka:
@@ -256,8 +254,7 @@ class Supervisor:
                 child.choose(chosen)
             self._detector.tick()
             self._judge.tick()
-            if self._kafka:
-                self._kafka.tick()
+            self._pauses.tick()
             reason = self._reason_to_kill()
             if reason:
                 self._kill(child, family, reason)

@@ -224,6 +224,22 @@ class Offsets:
         """Return Kafka's id of the topic, which differs when it was deleted and made anew."""
         return self._ask(topic, lambda _: str(self._description(topic).topic_id))
 
+    def undivided(self, topic: str) -> str:
+        """Return Kafka's id of the topic, all of which is in its first partition.
+
+        Raises:
+            LogError: it has more than one; nobody would ever read what is in the others.
+        """
+        found = self._ask(topic, lambda _: self._description(topic))
+        count = len(found.partitions)
+        if count != 1:
+            raise LogError(
+                f"topic {topic} has {count} partitions, and only the first one is read: records on "
+                "others would be lost; no partition can be taken away again, so make the topic "
+                "anew with one, or name another topic"
+            )
+        return str(found.topic_id)
+
     def partitions(self, topic: str) -> int:
         """Return how many partitions the topic has."""
         return self._ask(topic, lambda _: len(self._description(topic).partitions))

@@ -45,6 +45,8 @@ class Outcome(IntEnum):
     """A transaction's outcome is not known, or it cannot begin."""
     FENCED = 3
     BROKEN = 4
+    MOVED = 5
+    """The answer is not there yet; what brings it about gets on."""
 
 
 class ChannelError(Exception):
@@ -110,6 +112,8 @@ class Channel:
         self._poll = select.poll()
         self._received = bytearray()
         self._busy = False
+        self.moved: Callable[[], None] = lambda: None
+        """Hears that what takes long gets on."""
 
     def ask(self, wanted: Wanted, *content: bytes, limit_s: float) -> bytes:
         """Return the answer to one request.
@@ -158,6 +162,8 @@ class Channel:
             outcome, answer = self._answer()
             if outcome is None:
                 self._wait(sending, limit_s)
+            elif outcome is Outcome.MOVED:
+                self.moved()
             elif outcome is Outcome.MORE:
                 yield answer
             else:

@@ -248,6 +248,10 @@ class BatchJob:
         self._worker_ended = worker
         self._stream.when_closed(jvm)
 
+    def when_moved(self, then: Callable[[], None]) -> None:
+        """Have `then` called now and then, in the caller's thread, while a long call gets on."""
+        self._stream.when_moved(then)
+
     def _meet(self, worker: int) -> None:
         """Note who the worker is."""
         if worker != self.worker:

@@ -28,10 +28,11 @@ OPEN, END, PAD, TAKE, PUT, SKIP = -1, -2, -3, -4, -6, -7
 the state taken (`CheckpointOrder`), have a state read (`RestoreOrder`), and stand for an input
 record that is set aside (their text says why)."""
 
-OPENED, REFUSED, LAST, STATE, BROKEN = -1, -2, -3, -4, -5
+OPENED, REFUSED, LAST, STATE, BROKEN, MOVED = -1, -2, -3, -4, -5, -6
 """`kind` of rows that are no outputs: the answer to an opening row, a refused record, the end of
 the answer to a call (which stays in the JVM), the answer to what concerns the state, a record on
-which the kernel failed: whatever the call brings besides is void then."""
+which the kernel failed (whatever the call brings besides is void then), and a page of which nothing
+came out, so that it is known to be done (it stays in the JVM)."""
 
 _SOURCE = "dev.espha.BatchSource"
 _ROW = struct.Struct(">iiqi")
@@ -172,6 +173,10 @@ class Stream:
     def when_closed(self, then: Callable[[], None]) -> None:
         """Have `then` called, in threads of their own, when the JVM ends; perhaps twice."""
         self._channel.when_closed(then)
+
+    def when_moved(self, then: Callable[[], None]) -> None:
+        """Have `then` called now and then, in the caller's thread, while a long call gets on."""
+        self._channel.moved = then
 
     def close(self) -> None:
         """End the query."""

@@ -29,6 +29,7 @@ from espha.pipeline.stream import (
     BROKEN,
     END,
     LAST,
+    MOVED,
     OPEN,
     OPENED,
     PAD,
@@ -136,6 +137,10 @@ class _Rows:
         """Add an output."""
         self._rows.append(_Row(row, ordinal, window, None, event))
 
+    def is_empty(self) -> bool:
+        """Tell whether there is none."""
+        return not self._rows
+
     def end_a_call(self) -> int | None:
         """Return the row that ends a call, if these rows end with its answer."""
         last = self._rows[-1] if self._rows else None
@@ -202,6 +207,8 @@ class _Worker:
                 self._publish()
                 self._obey(row, source, value)
         self._publish()
+        if self._out.is_empty():
+            self._out.add(0, 0, MOVED)
         yield from self._taken_out()
 
     def _taken_out(self) -> Iterator[pa.RecordBatch]:

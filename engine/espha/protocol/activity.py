@@ -42,6 +42,11 @@ class Doing:
         turn = self._now[1] + 1 if self._now else 0
         self._now = (step, turn, time.monotonic(), sequence, records, inputs)
 
+    def moved(self) -> None:
+        """Note that the step gets on: a part of it is done, and it counts as begun anew."""
+        if self._now:
+            self.begin(self._now[0], *self._now[3:])
+
     @contextmanager
     def within(
         self,

@@ -251,9 +251,10 @@ class Activity(Message):
 
     step: Step
     turn: int
-    """How many steps it has begun in this life: another number, and it has got on."""
+    """How many steps it has begun in this life, or parts of long ones: another number, and it has
+    got on."""
     age_ms: int = 0
-    """Since when it does that, when this was said."""
+    """Since when it does that, or the part of it under way, when this was said."""
     sequence: int | None = None
     """The order record under way, or the first one of several."""
     records: int = 0

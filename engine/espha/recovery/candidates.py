@@ -90,6 +90,8 @@ class SnapshotCandidates:
     at_least: int = 0
     """Only those of this sequence or a higher one."""
     refusals: list[str] = field(default_factory=list)
+    token: str = ""
+    """The deployment's, for its peers; empty: it has none."""
 
     def best_first(self) -> Iterator[Snapshot]:
         """Yield snapshots that are whole and fit, the best one first."""
@@ -149,7 +151,7 @@ class SnapshotCandidates:
 
     def _probe(self, address: str) -> Header | None:
         try:
-            header = remote.probe(address, self.before, self.requirements.model)
+            header = remote.probe(address, self.before, self.requirements.model, self.token)
         except SnapshotError as error:
             self.refuse(f"that of {address}", str(error))
             return None
@@ -183,10 +185,11 @@ class SnapshotCandidates:
         return snapshot
 
     def _fetched(self, address: str) -> Snapshot | None:
+        model = self.requirements.model
         if self.store:
             try:
-                return remote.fetch(address, self.before, self.store, self.requirements.model)
+                return remote.fetch(address, self.before, self.store, model, self.token)
             except OSError as error:
                 _LOG.warning("snapshot not kept", error=error.strerror)
         spare = SnapshotStore(self.spare)
-        return remote.fetch(address, self.before, spare, self.requirements.model)
+        return remote.fetch(address, self.before, spare, model, self.token)

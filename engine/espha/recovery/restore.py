@@ -42,13 +42,16 @@ def requirements(
     """Return what a snapshot must fit, as Kafka has it now.
 
     `since`: order record behind which its model began with empty state; None: whichever.
+
+    Raises:
+        LogError: the order log or an input has more than one partition, or cannot be asked for.
     """
     offsets = Offsets(bootstrap)
     topics = [plan.order_log, *plan.inputs.values()]
     return Requirements(
         model=model_digest(project),
         order_log=plan.order_log,
-        topics={topic: offsets.topic_id(topic) for topic in topics},
+        topics={topic: offsets.undivided(topic) for topic in topics},
         first={topic: offsets.first(topic) for topic in topics},
         end={topic: offsets.written(topic) for topic in topics},
         since=since,
@@ -131,6 +134,7 @@ class Recovery:
                 before,
                 at_least,
                 self._refusals,
+                self._settings.token,
             )
             return self._restored(job, candidates)
 

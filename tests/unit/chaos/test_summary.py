@@ -76,6 +76,34 @@ def test_what_is_wrong_stays_wrong(tmp_path: Path) -> None:
     assert {line[0]: line[13] for line in report.rows(kept)}["together"] == "2"
 
 
+def test_figures_of_older_code_are_put_away(tmp_path: Path) -> None:
+    """Their sums stay, and `--fill` counts only what has struck since."""
+    runs = [run(number) for number in range(3)]
+    runs[1]["damage"] = dict(Counter(lost=2))
+    kept = summary.of(runs)
+    kept.fold("c2")
+    kept.fold("c3")  # nothing has struck since
+    path = tmp_path / "summary.json"
+    summary.save(path, kept)
+    kept = summary.load(path)
+    assert kept.earlier == [
+        summary.Earlier(
+            until="c2",
+            strikes=15,
+            rows_out=300,
+            acknowledged=30,
+            damage=2,
+            false_failovers=sum(s["false_failovers"] for each in runs for s in each["strikes"]),
+        )
+    ]
+    assert (kept.counts(), kept.made_by) == ({}, [])
+    assert kept.wrong == ["now (seed 1): 2 lost"], "what is wrong stays wrong"
+    assert "until commit c2: 15 strikes" in report.markdown(kept)
+    kept.add(runs[0])
+    assert kept.counts() == summary.of(runs[:1]).counts()
+    assert len(kept.earlier) == 1
+
+
 def test_another_version_is_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
     path.write_text(json.dumps({"version": 99}))
@@ -102,16 +130,26 @@ def test_a_campaign_writes_raw_data_and_adds_to_the_summary(
     monkeypatch.setattr(command, "_outcomes", lambda plan: [outcome])
     monkeypatch.setattr("sys.argv", ["chaos", "--docs"])
     raw = tmp_path / "out" / "chaos.json"
-    for _ in range(2):
+
+    def campaign(**options: Any) -> int:
+        usual = {
+            "faults": "engine", "count": 1, "rate": 200, "model": "ha", "seed": 1, "leg": 50,
+            "soak": 0, "warm_up": 0, "output": raw, "merge": False, "fill": False, "docs": True,
+            "show": False,
+        }  # fmt: skip
         with pytest.raises(typer.Exit) as ended:
-            command.main(
-                faults="engine", count=1, rate=200, model="ha", seed=1, leg=50, soak=0, warm_up=0,
-                output=raw, merge=False, fill=False, docs=True, show=False,
-            )  # fmt: skip
-        assert ended.value.exit_code == 0
+            command.main(**{**usual, **options})
+        return ended.value.exit_code
+
+    assert [campaign(), campaign()] == [0, 0]
     assert len(report.load(raw)) == 1
     kept = summary.load(tmp_path / "docs" / "summary.json")
     assert (kept.counts(), kept.trials[0].trials) == ({"engine": 2}, 2)
     assert (tmp_path / "docs" / "results.md").read_text() == report.markdown(kept)
     assert {path.name for path in raw.parent.iterdir()} == {"chaos.json"}
     assert (tmp_path / "docs" / "results.png").stat().st_size > 0
+    assert campaign(fold="c1", show=True) == 0
+    kept = summary.load(tmp_path / "docs" / "summary.json")
+    assert ([each.strikes for each in kept.earlier], kept.counts()) == ([2], {})
+    with pytest.raises(typer.BadParameter, match="needs --docs"):
+        command.main(fold="c1")

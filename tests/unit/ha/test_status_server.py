@@ -170,6 +170,24 @@ def test_only_so_many_snapshots_are_sent_at_once() -> None:
     server.server_close()
 
 
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize(("token", "code"), [(TOKEN, 404), (None, 403), ("", 403), ("x", 403)])
+def test_another_machine_needs_the_token_for_a_snapshot(
+    switching: int, token: str | None, code: int
+) -> None:
+    """It is all the state there is."""
+    connection = http.client.HTTPConnection("127.0.0.1", switching, timeout=5)
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    connection.request("GET", "/snapshot/latest?before=3", headers=headers)
+    assert connection.getresponse().status == code
+    assert get(switching, "/status")[0] == 200
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_without_a_token_snapshots_are_open(port: int) -> None:
+    assert get(port, "/snapshot/latest")[0] == 404
+
+
 def test_snapshots_are_listed_by_their_headers(tmp_path: Path) -> None:
     server = serve_status(("127.0.0.1", 0), lambda: STATUS, store(tmp_path, 3, 7))
     try:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from espha.connectors.files import record_layout
 from espha.model.events import Event
 from espha.pipeline import worker
-from espha.pipeline.stream import BROKEN, END, LAST, OPEN, OPENED, PAD, REFUSED, SKIP
+from espha.pipeline.stream import BROKEN, END, LAST, MOVED, OPEN, OPENED, PAD, REFUSED, SKIP
 from espha.reader import read_project
 from espha.windows.shared.index import Index
 from support.models import SUB, source, xml
@@ -77,8 +78,9 @@ def _unsettled() -> Iterator[None]:
 
 
 def run(size: int, text: str = MODEL, skip: int | None = None) -> list[dict[str, Any]]:
-    """Return what comes out, in pages of so many rows."""
-    return [row for batch in batches(size, text, skip) for row in batch.to_pylist()]
+    """Return what comes out of the JVM, in pages of so many rows."""
+    rows = [row for batch in batches(size, text, skip) for row in batch.to_pylist()]
+    return [row for row in rows if row["kind"] != MOVED]
 
 
 def batches(size: int, text: str = MODEL, skip: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -106,6 +108,14 @@ def test_records_in_one_page_are_those_one_by_one() -> None:
     for size in (3, 128):
         assert run(size) == expected
     assert {row["kind"] for row in expected} == {0, 1, OPENED, REFUSED, LAST}
+
+
+def test_each_page_gives_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one of which nothing came out; where something did, that is the sign."""
+    nothing = [record(7, 3, opcode="D")] * 3  # of what is not there
+    monkeypatch.setattr(sys.modules[__name__], "RECORDS", nothing)
+    every = [row["kind"] for batch in batches(1, ALONE) for row in batch.to_pylist()]
+    assert every == [MOVED, *[REFUSED] * 3, OPENED, *[REFUSED] * 3, OPENED, LAST]
 
 
 def test_what_a_page_brings_about_leaves_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

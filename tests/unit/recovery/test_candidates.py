@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from espha.ha import status_server
 from espha.ha.status_server import serve_status
 from espha.protocol.http import addresses
 from espha.protocol.order import Cursor
@@ -63,6 +64,22 @@ def found(tried: SnapshotCandidates) -> list[int]:
 
 def test_its_own_come_newest_first(tmp_path: Path) -> None:
     assert found(candidates(store(tmp_path, 3, 9, 6), [])) == [9, 6, 3]
+
+
+@pytest.mark.parametrize(("token", "fits"), [("t0ken", [9]), ("", []), ("other", [])])
+def test_peers_are_shown_the_deployments_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str, fits: list[int]
+) -> None:
+    monkeypatch.setattr(status_server._Handler, "_is_local", lambda self: False)
+    peer = serve_status(("127.0.0.1", 0), lambda: STATUS, store(tmp_path, 9), token="t0ken")  # noqa: S106
+    tried = candidates(None, [address(peer)])
+    tried.token = token
+    try:
+        assert found(tried) == fits
+    finally:
+        end(peer)
+    refused = f"that of {address(peer)}: it does not take this engine's token (ESPHA_TOKEN)"
+    assert tried.refusals == ([] if fits else [refused])
 
 
 def test_a_damaged_one_is_passed_over_named_and_set_aside(tmp_path: Path) -> None:

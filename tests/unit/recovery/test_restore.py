@@ -1,15 +1,21 @@
 """What an engine does with the snapshots of earlier lives."""
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+from espha.connectors.topics import topic_plan
+from espha.kafka.reader import LogError, Offsets
 from espha.pipeline.job import BatchJob
 from espha.protocol.settings import Settings
+from espha.reader import read_project
 from espha.recovery.healing import NoStateError
 from espha.recovery.plain import NotPlainError
-from espha.recovery.restore import Recovery
+from espha.recovery.restore import Recovery, requirements
+from support.models import source, xml
 from unit.recovery.samples import REQUIREMENTS, damage, store
 
 
@@ -64,6 +70,26 @@ def test_a_volume_that_cannot_be_used_is_no_volume(tmp_path: Path) -> None:
     assert mine.store is None
     assert mine.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
     assert mine.passed_over() == ""
+
+
+@pytest.mark.parametrize("divided", ["p.M", "t.p.q.in.I"])
+def test_a_topic_with_more_partitions_is_refused(
+    divided: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Input on another one would be lost without a word."""
+    text = xml(source("id*:int64"), "")
+    project = read_project(text)
+    plan = replace(topic_plan(project, "t"), order_log="p.M")
+
+    def describe(_: Offsets, topic: str) -> SimpleNamespace:
+        return SimpleNamespace(topic_id=topic, partitions=[0] * (3 if topic == divided else 1))
+
+    monkeypatch.setattr(Offsets, "_description", describe)
+    monkeypatch.setattr(Offsets, "_offset", lambda *_: 0)
+    with pytest.raises(LogError, match=rf"topic {divided} has 3 partitions.*make the topic anew"):
+        requirements("none:1", project, plan)
+    divided = ""
+    assert requirements("none:1", project, plan).topics["p.M"] == "p.M"
 
 
 def test_without_the_setting_there_is_no_volume() -> None:

@@ -26,6 +26,11 @@ public final class BatchStream {
   private static final long LOOK_MS = 200;
   private static final long END_MS = 10_000;
 
+  /** Is told now and then that a call which takes long gets on. */
+  interface Moves {
+    void tell() throws IOException;
+  }
+
   private static BatchStream current;
   private static String plannedName;
   private static JavaRDD<InternalRow> planned;
@@ -100,17 +105,17 @@ public final class BatchStream {
   }
 
   /**
-   * Brings rows of the call that has been begun.
+   * Brings rows of the call that has been begun; there may be no room for them for long.
    *
    * @throws ExecutionException the job has failed
    * @throws TimeoutException nothing has moved for so long
    */
-  void put(byte[] rows, long limitMs)
-      throws InterruptedException, ExecutionException, TimeoutException {
+  void put(byte[] rows, long limitMs, Moves moves)
+      throws IOException, InterruptedException, ExecutionException, TimeoutException {
     Call now = call;
     now.add(rows);
     while (!BatchSource.offer(rows, LOOK_MS)) {
-      expectMoving(now, limitMs);
+      expectMoving(now, limitMs, moves);
     }
   }
 
@@ -120,21 +125,25 @@ public final class BatchStream {
    * @throws ExecutionException the job has failed
    * @throws TimeoutException nothing has moved for so long
    */
-  void finish(long limitMs) throws InterruptedException, ExecutionException, TimeoutException {
+  void finish(long limitMs, Moves moves)
+      throws IOException, InterruptedException, ExecutionException, TimeoutException {
     Call now = call;
     while (!now.hasEnded(LOOK_MS)) {
-      expectMoving(now, limitMs);
+      expectMoving(now, limitMs, moves);
     }
   }
 
-  private void expectMoving(Call now, long limitMs)
-      throws InterruptedException, ExecutionException, TimeoutException {
+  private void expectMoving(Call now, long limitMs, Moves moves)
+      throws IOException, InterruptedException, ExecutionException, TimeoutException {
     if (job.isDone()) {
       job.get();
       throw new IllegalStateException("the job has ended");
     }
     if (now.stillMs() > limitMs) {
       throw new TimeoutException("the query has not moved for " + now.stillMs() + " ms");
+    }
+    if (now.hasMoved()) {
+      moves.tell();
     }
   }
 

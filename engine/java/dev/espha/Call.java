@@ -32,6 +32,7 @@ final class Call {
   private static final int REFUSED = -2;
   private static final int LAST = -3;
   private static final int BROKEN = -5;
+  private static final int MOVED = -6;
   private static final int NONE = -1;
 
   private static final int CHUNK_BYTES = 1 << 20;
@@ -68,6 +69,9 @@ final class Call {
   private int refused;
   private volatile long moved;
 
+  /** What {@link #hasMoved} has seen of it. */
+  private long seen;
+
   /**
    * Makes a call.
    *
@@ -102,12 +106,16 @@ final class Call {
     }
     parts.add(part);
     move();
+    seen = moved;
   }
 
   /** Processes an answering row; says whether it was the last one. */
   boolean answer(InternalRow row) throws IOException {
     move();
     int kind = row.getInt(2);
+    if (kind == MOVED) {
+      return false;
+    }
     if (kind == LAST) {
       ended.countDown();
       return true;
@@ -233,6 +241,14 @@ final class Call {
   /** Tells whether all has been answered, waiting a while for it. */
   boolean hasEnded(long waitMs) throws InterruptedException {
     return ended.await(waitMs, java.util.concurrent.TimeUnit.MILLISECONDS);
+  }
+
+  /** Tells whether something was answered since this was asked last, or since rows were added. */
+  boolean hasMoved() {
+    long now = moved;
+    boolean moves = now != seen;
+    seen = now;
+    return moves;
   }
 
   /** Returns how long (ms) nothing has moved. */

@@ -39,6 +39,7 @@ public final class Channel {
   private static final byte FAILED = 2;
   private static final byte FENCED = 3;
   private static final byte BROKEN = 4;
+  private static final byte MOVED = 5;
 
   private static final int BUFFER_BYTES = 1 << 16;
   private static final int HEAD_BYTES = 5;
@@ -165,7 +166,7 @@ public final class Channel {
         return null;
       case ROWS:
         if (call != null) {
-          BatchStream.running().put(content, limitMs);
+          BatchStream.running().put(content, limitMs, this::moved);
         }
         return null;
       case LAST_ROWS:
@@ -173,6 +174,10 @@ public final class Channel {
       default:
         return Requests.answer(wanted, in);
     }
+  }
+
+  private void moved() throws IOException {
+    write(MOVED, NOTHING);
   }
 
   private void begin(DataInputStream in) throws IOException {
@@ -185,10 +190,10 @@ public final class Channel {
   }
 
   private byte[] finish(byte[] rows)
-      throws ExecutionException, InterruptedException, TimeoutException {
+      throws IOException, ExecutionException, InterruptedException, TimeoutException {
     BatchStream stream = BatchStream.running();
-    stream.put(rows, limitMs);
-    stream.finish(limitMs);
+    stream.put(rows, limitMs, this::moved);
+    stream.finish(limitMs, this::moved);
     byte[] rest = call.rest();
     call = null;
     return rest;

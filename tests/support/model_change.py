@@ -1,0 +1,32 @@
+"""Another model for an engine, and the order log's way to it."""
+
+import http.client
+import json
+from pathlib import Path
+from typing import Any
+
+from espha.local import replicas
+from espha.local.ports import HOST
+from espha.model import model_digest
+from espha.protocol.model_change import PATH
+from espha.reader import read_project
+
+
+def digest(xml: str) -> str:
+    """Return the digest of a model."""
+    return model_digest(read_project(xml))
+
+
+def give(engine: replicas.Replica, model: Path) -> None:
+    """Make an engine's pod anew, with another model."""
+    engine.stop()
+    engine.environment["ESPHA_MODEL"] = str(model)
+    engine.start()
+
+
+def ask(engine: replicas.Replica, action: str, model: str) -> tuple[int, dict[str, Any]]:
+    """Ask a supervisor for a change of the model; return the HTTP code and the answer."""
+    connection = http.client.HTTPConnection(HOST, engine.port, timeout=5)
+    connection.request("POST", PATH, json.dumps({"action": action, "model": model}))
+    answer = connection.getresponse()
+    return answer.status, json.load(answer)
