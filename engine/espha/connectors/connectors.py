@@ -60,7 +60,7 @@ def read_connectors(window: etree._Element, kind: str, findings: Findings) -> tu
 def _read(element: etree._Element, kind: str, findings: Findings) -> Connector | None:
     attributes(element, frozenset({"name", "class", "active", "type"}), findings)
     before = len(findings.problems)
-    if not _active(element):
+    if not is_active(element):
         return None
     values = properties(element, findings)
     _default_date_format(element, values)
@@ -81,7 +81,7 @@ def _read(element: etree._Element, kind: str, findings: Findings) -> Connector |
     )
 
 
-def _active(element: etree._Element) -> bool:
+def is_active(element: etree._Element) -> bool:
     """Say whether a connector takes part; of one that does not, nothing else is read."""
     found = [item for item in element.iter("property") if item.get("name", "").strip() == "active"]
     text = text_of(found[-1]) if found else element.get("active", "true")

@@ -4,15 +4,19 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic.fields import FieldInfo
 
 from espha.adapters.config import AdapterConfig, AdapterType, one_of, with_types
 from espha.adapters.kafka_cluster import SERVERS
 from espha.adapters.mqtt_broker import BROKER, CLIENT_ID, FILTER, PROPERTY
 from espha.adapters.mqtt_broker import TOPIC as MQTT_TOPIC
+from espha.adapters.poll_input.spec import ADDRESS as POLLED
+from espha.adapters.script_input.spec import NAME as FUNCTION
 from espha.adapters.types import adapters
-from espha_operator.api.base import ObjectName, Part, rules, text
+from espha.adapters.websocket_input.spec import ADDRESS as SOCKETS
+from espha_operator.api.base import Address, ObjectName, Part, rules, text
 from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
-from espha_operator.api.pods import PodTemplate, pod_field
+from espha_operator.api.pods import PodTemplate, Variable, by_key, pod_field
 from espha_operator.api.quantities import Resources, Usual, resources_of
 
 USUAL_ADAPTER = Usual("25m", "128Mi", "384Mi", least="192Mi", scratch="256Mi")
@@ -23,6 +27,15 @@ DataPath = Annotated[
         f"^/data(/{_STEP})+$",
         "Files of adapters lie on the volume; give a path under /data without '..', of letters, "
         "digits, '_', '.' and '-'.",
+        500,
+    ),
+]
+DataFolder = Annotated[
+    str,
+    text(
+        f"^/data(/{_STEP})*$",
+        "Files of adapters lie on the volume; give /data or a folder under it without '..', of "
+        "letters, digits, '_', '.' and '-'.",
         500,
     ),
 ]
@@ -46,12 +59,6 @@ _TAKEN = (
 )
 _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."
 
-_MODEL_VOLUME = (
-    "Adapters that are made from the model need a volume for their files; name a "
-    "PersistentVolumeClaim in adapters.volume.claimName."
-)
-
-
 _PORTS = (HTTP_PORT, HEARTBEAT_PORT, LIFELINE_PORT)
 _PORT_TAKEN = (
     f"The pod itself listens on the ports {', '.join(map(str, _PORTS))}; choose another port."
@@ -73,6 +80,11 @@ _TOPIC = text(
     r"^[A-Za-z0-9._-]+$",
     "This is not the name of a topic; give letters, digits, '.', '_' and '-'.",
     249,
+)
+_FUNCTION = text(
+    FUNCTION,
+    "This is not the name of a function; give letters, digits and '_', no digit first.",
+    100,
 )
 # What the settings' own functions check: the API server has to know it, too. Where a name means
 # different things, it stands behind that of the settings.
@@ -96,6 +108,22 @@ _CHECKED = {
         "This is not the name of a property; give letters, digits, '.', '_' and '-'.",
         100,
     ),
+    "InputPoll.address": text(
+        POLLED,
+        "This is not an address; give http[s]://HOST[:PORT]/PATH. What the server wants to know of "
+        "who asks belongs into a Secret, and from there into the variable HTTP_AUTHORIZATION of "
+        "pod.env.",
+        1000,
+    ),
+    "InputWebsocket.address": text(
+        SOCKETS,
+        "This is not the address of a WebSocket; give ws[s]://HOST[:PORT]/PATH. What the server "
+        "wants to know of who connects belongs into a Secret, and from there into the variable "
+        "HTTP_AUTHORIZATION of pod.env.",
+        1000,
+    ),
+    "publish": _FUNCTION,
+    "init": _FUNCTION,
     "InputMqtt.topic": text(
         FILTER,
         "These are not topics; '+' stands between two '/', and '#' at the end, behind a '/'.",
@@ -145,10 +173,7 @@ _CHECKED = {
 def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
     """Return an adapter's settings for a pod, where all paths lie under /data."""
     known = settings.model_fields
-    fields: dict[str, Any] = {
-        name: _on_data(f"{known[name].description} Under /data.", known[name].is_required())
-        for name in _paths(settings)
-    }
+    fields: dict[str, Any] = {name: _on_data(name, known[name]) for name in _paths(settings)}
     for name, field in known.items():
         checked = _CHECKED.get(f"{settings.__name__}.{name}", _CHECKED.get(name))
         if checked is None:
@@ -168,10 +193,12 @@ def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
     return made
 
 
-def _on_data(description: str, required: bool) -> tuple[Any, Any]:
-    if required:
-        return DataPath, Field(description=description)
-    return DataPath | None, Field(None, description=description)
+def _on_data(name: str, field: FieldInfo) -> tuple[Any, Any]:
+    kind: Any = DataFolder if name == "home" else DataPath
+    description = f"{field.description} Under /data."
+    if field.is_required():
+        return kind, Field(description=description)
+    return kind | None, Field(None, description=description)
 
 
 def _filed(one: AdapterType) -> str:
@@ -302,7 +329,6 @@ class Adapters(Part):
         json_schema_extra=rules(
             _unique("inputs"),
             _unique("outputs"),
-            ("!has(self.fromModel) || !self.fromModel || has(self.volume)", _MODEL_VOLUME),
         )
     )
 
@@ -315,22 +341,31 @@ class Adapters(Part):
 
     from_model: bool = Field(
         False,
-        description="Connectors of the classes fs, mqtt and timer in the model become adapters, "
-        "too. Their files lie on the volume: a relative path is one under /data, an absolute one "
-        "is taken as if the volume were the root. A window that is written to gets an output "
-        "topic. Connectors of other classes but kafka are named in the status.",
+        description="Connectors of the model become adapters, too: those of the classes fs, mqtt, "
+        "timer, adapter, url, websocket, python and lua, db of type sub, and kafka of another "
+        "cluster (otherBrokers). Their files lie on the volume: a relative path is one under "
+        "/data, an absolute one is taken as if the volume were the root. A window that is written "
+        "to gets an output topic. Connectors that cannot be run are named in the status.",
     )
     volume: Volume | None = Field(
-        None, description="Where the files of the model's connectors are; fromModel needs it."
+        None,
+        description="Where the files of the model's connectors are; without it, connectors of "
+        "files cannot become adapters.",
+    )
+    env: list[Variable] | None = Field(
+        None,
+        max_length=32,
+        description="Further variables of adapters that are made from the model.",
+        json_schema_extra=by_key("name"),
+    )
+    other_brokers: list[Address] = Field(
+        default_factory=list,
+        max_length=16,
+        description="Brokers of other Kafka clusters, HOST:PORT. A kafka connector whose "
+        "kafkahostport names one of them becomes an adapter; others name topics of the deployment.",
     )
 
     resources: Resources = resources_of("adapter", USUAL_ADAPTER)
-
-    @model_validator(mode="after")
-    def _has_the_volume_of_the_model(self) -> Self:
-        if self.from_model and self.volume is None:
-            raise ValueError(_MODEL_VOLUME)
-        return self
 
     @property
     def every(self) -> list[Adapter]:

@@ -163,6 +163,33 @@ class InputFormat(CsvColumns):
         return self
 
 
+class LinesIn(CsvColumns):
+    """How rows are written that a source gets in lines."""
+
+    model_config = ConfigDict(json_schema_extra=check_rules(csv_type=OF_CSV))
+
+    type: Literal["csv", "json"] = Field(
+        "csv",
+        description="`csv`: rows, one a line; `json`: objects with the fields, and `opcode` and "
+        "`flags` where they have them, one a line or several in an array.",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        refuse_columns(self, self.type)
+        return self
+
+
+class LinesOut(Part):
+    """How rows are written that a target gets in lines."""
+
+    type: Literal["csv", "json"] = Field(
+        "csv",
+        description="`csv`: `opcode,flags,field,…`; `json`: an object with `opcode`, `flags` and "
+        "the fields.",
+    )
+
+
 class OutputFormat(Part):
     """How the rows are written that a target gets."""
 
