@@ -9,11 +9,13 @@ from lxml import etree
 
 from espha.connectors.commands import adapter_properties
 from espha.connectors.files import (
+    BINARY,
     SOURCE_PROPERTIES,
     TARGET_PROPERTIES,
     file_source,
     file_target,
     layout_of,
+    own_format,
     precision_of,
 )
 from espha.connectors.timers import TIMER_PROPERTIES, timer
@@ -40,7 +42,6 @@ _DIRECTIONS: Final = {
     "sub": "sub", "subscribe": "sub", "subscriber": "sub",
 }  # fmt: skip
 _ANYWHERE = frozenset({"type", "active"})
-_KAFKA_TYPES = frozenset({"csv", "json", "binary"})
 
 
 def read_connectors(window: etree._Element, kind: str, findings: Findings) -> tuple[Connector, ...]:
@@ -137,10 +138,11 @@ def _check_kafka(
 ) -> None:
     """Topics and formats matter to a deployment only: `espha.connectors.topics` refuses them."""
     kind = values.get("kafkatype", "csv")
-    if kind == "binary":
-        findings.warn(element, "kafkatype binary is SAS's own format; records are CSV")
-    elif kind not in _KAFKA_TYPES:
-        findings.warn(element, f"kafkatype {kind!r} cannot be deployed; use csv or json")
+    why = own_format(kind)
+    if why:
+        findings.warn(element, f"kafkatype {kind!r} cannot be deployed: {why}")
+    elif kind == "binary":
+        findings.warn(element, BINARY)
     if values.get("kafkapartition", "").strip() not in {"", "0"}:
         findings.warn(element, "topics have one partition; kafkapartition is taken as 0")
     _check_values(element, layout_of if direction == "pub" else precision_of, values, findings)

@@ -15,7 +15,7 @@ from espha_operator.api.images import Images
 from espha_operator.reconcile import models, versions
 from espha_operator.reconcile.connectors import with_adapters
 from espha_operator.reconcile.models import check
-from espha_operator.status.checks import adapters_ready
+from espha_operator.status.checks import adapters_ready, model_valid
 from espha_operator.status.facts import Facts, SetFacts, Verdict
 from espha_operator.status.reasons import Reason
 from support.status import engine_status
@@ -408,3 +408,12 @@ def test_they_stay_with_the_model_that_leads() -> None:
     assert adapters(old) == ["q/s"]
     assert adapters(new) == ["q/c"]
     assert versions.leading(made, known, [], new) == new
+
+
+def test_that_a_topic_of_type_binary_has_csv_is_said_in_the_status() -> None:
+    """SAS's format is not published, and its failover asks for that type."""
+    model = accepted(project("", connector("kafka", "k", type="sub", kafkatype="binary"), False))
+    verdict = model_valid(Facts(deployment(), model, {}))
+    assert verdict.reason is Reason.VALID
+    assert "topics. Window q/c: kafkatype binary is a format of SAS's own" in verdict.message
+    assert model_valid(Facts(deployment(), accepted(project()), {})).message.endswith(" topics.")
