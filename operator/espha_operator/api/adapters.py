@@ -17,7 +17,7 @@ from espha.adapters.websocket_input.spec import ADDRESS as SOCKETS
 from espha_operator.api.base import Address, ObjectName, Part, rules, text
 from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
 from espha_operator.api.pods import PodTemplate, Variable, by_key, pod_field
-from espha_operator.api.quantities import Resources, Usual, resources_of
+from espha_operator.api.quantities import Resources, Storage, Usual, resources_of
 
 USUAL_ADAPTER = Usual("25m", "128Mi", "384Mi", least="192Mi", scratch="256Mi")
 _STEP = r"(\.{0,2}[A-Za-z0-9_-][A-Za-z0-9_.-]*|\.\.\.[A-Za-z0-9_.-]*)"
@@ -58,6 +58,7 @@ _TAKEN = (
     r"(^|-)(input|output|model)-"
 )
 _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."
+_ONE_VOLUME = "Give volume (one for all replicas) or storage (one for each of them), not both."
 
 _PORTS = (HTTP_PORT, HEARTBEAT_PORT, LIFELINE_PORT)
 _PORT_TAKEN = (
@@ -211,6 +212,7 @@ def _filed(one: AdapterType) -> str:
 def _rules(types: tuple[AdapterType, ...]) -> dict[str, Any]:
     given = " + ".join(f"(has(self.{one.name}) ? 1 : 0)" for one in types)
     filed = " || ".join(_filed(one) for one in types if _paths(one.settings))
+    each = "has(self.storage) || " if types[0].direction == "pub" else ""
     own = ", ".join(map(str, _PORTS))
     free = (
         f"!has(self.{one.name}) || !has(self.{one.name}.port) || !(self.{one.name}.port in [{own}])"
@@ -220,7 +222,8 @@ def _rules(types: tuple[AdapterType, ...]) -> dict[str, Any]:
     return rules(
         *((rule, _PORT_TAKEN) for rule in free),
         (f"{given} == 1", f"{one_of(types).capitalize()}."),
-        (f"has(self.volume) || !({filed})", _VOLUME),
+        (f"has(self.volume) || {each}!({filed})", _VOLUME),
+        *([("!(has(self.volume) && has(self.storage))", _ONE_VOLUME)] if each else []),
         (
             f"!self.name.matches(r'{_TAKEN}')",
             "An object of another deployment could have this adapter's name; choose one without "
@@ -251,8 +254,10 @@ class Adapter(AdapterConfig):
     @model_validator(mode="after")
     def _has_its_volume(self) -> Self:
         paths = (getattr(self.settings, name) for name in _paths(self.type.settings))
-        if self.volume is None and any(paths):
+        if self.volume is None and self.own_storage is None and any(paths):
             raise ValueError(_VOLUME)
+        if self.volume is not None and self.own_storage is not None:
+            raise ValueError(_ONE_VOLUME)
         return self
 
     @model_validator(mode="after")
@@ -260,6 +265,11 @@ class Adapter(AdapterConfig):
         if self.port in _PORTS:
             raise ValueError(_PORT_TAKEN)
         return self
+
+    @property
+    def own_storage(self) -> Storage | None:
+        """The volume that each of its replicas has; None: they have one together, or none."""
+        return None
 
     @property
     def port(self) -> int | None:
@@ -294,6 +304,16 @@ class InputAdapter(Adapter):
     elected = True
 
     replicas: int = Field(2, ge=1, le=5, description="Number of pods; one of them is active.")
+    storage: Storage | None = Field(
+        None,
+        description="A volume for each replica, instead of volume. Its claim is called "
+        "data-DEPLOYMENT-input-NAME-N; one that is there already is used as it is.",
+    )
+
+    @property
+    def own_storage(self) -> Storage | None:
+        """The volume that each of its replicas has; None: they have one together, or none."""
+        return self.storage
 
     @property
     def pods(self) -> int:

@@ -126,8 +126,7 @@ class _ProtobufMessage(Part):
         None,
         min_length=1,
         max_length=250,
-        description="The name of the message in the definition, which needs it. Of a registry's "
-        "schema, without it, the first one.",
+        description="The message's name; of a registry's schema, without it, the first one.",
     )
 
     @model_validator(mode="after")
@@ -170,8 +169,8 @@ class ProtobufOutput(_ProtobufMessage):
 
     registry: Registry | None = Field(
         None,
-        description="Where the definition is registered, or, without one, the newest one is taken "
-        "from; each message begins with its number.",
+        description="Where the definition is registered, or, without one, taken from; each message "
+        "begins with its number.",
     )
     opcode: bool = Field(
         True,
