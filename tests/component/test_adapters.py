@@ -66,6 +66,44 @@ def test_no_row_is_lost_or_double_when_the_active_input_adapter_is_killed(
     assert damage.none, damage.first
 
 
+def test_copies_of_a_file_on_two_volumes_are_one_source(site: Adapters, tmp_path: Path) -> None:
+    """Each replica reads its own copy, another inode; the standby's is behind, too."""
+    copies = [tmp_path / volume / "in.csv" for volume in ("a", "b")]
+    for copy in copies:
+        copy.parent.mkdir()
+        copy.write_text(f"{HEADER}\n")
+    assert len({copy.stat().st_ino for copy in copies}) == 2
+    replicas = [
+        site.start(f"memory-{number}", "input", **file_input(copy))
+        for number, copy in enumerate(copies)
+    ]
+    wait_until(
+        lambda: len(active_of(replicas)) == 1 and all(one.status()["in_sync"] for one in replicas),
+        60,
+        "one input adapter active, the other one standby",
+    )
+    written = 0
+    for _ in range(4):
+        for copy in copies:
+            append(copy, written, written + 1)
+        wait_until(partial(at_row, site, f"I,N,,{written},"), 30, "a row of whoever is active now")
+        (active,) = active_of(replicas)
+        for replica, copy in zip(replicas, copies, strict=True):
+            append(copy, written + 1, written + (500 if replica is active else 200))
+        wait_until(partial(at_row, site, f"I,N,,{written + 499},"), 30, "the last row")
+        active.kill_child()
+        append(copies[1 - replicas.index(active)], written + 200, written + 500)
+        written += 500
+    expected = [f"I,N,,{number},1,2,3" for number in range(written)]
+    damage = compare(expected, site.published())
+    assert damage.none, damage.first
+
+
+def append(file: Path, first: int, end: int) -> None:
+    with file.open("a") as opened:
+        opened.writelines(f"{number},1,2,3\n" for number in range(first, end))
+
+
 def killed(site: Adapters) -> bool:
     """Kill the active input adapter, and tell whether there was one."""
     for replica in active_of(site.replicas):

@@ -50,6 +50,12 @@ class Registry:
                 return 409, {"error_code": 409, "message": "incompatible with an earlier schema"}
             given = json.loads(body)
             return 200, {"id": self.add(parts[1], given["schema"], given.get("schemaType", "AVRO"))}
+        if parts[3:] != ["latest"] and parts[1] in self.subjects:
+            place = int(parts[3]) - 1
+            known = self.subjects[parts[1]]
+            if not 0 <= place < len(known):
+                return 404, {"error_code": 40402, "message": "no version"}
+            return 200, {"id": known[place], "version": place + 1, **self.schemas[known[place]]}
         if parts[1] not in self.subjects:
             return 404, {"error_code": 40401, "message": "no subject"}
         number = self.subjects[parts[1]][-1]

@@ -26,9 +26,14 @@ from espha.adapters.translated_streams import (
     socket_settings,
     timer_settings,
 )
+from espha.adapters.translated_web import (
+    database_place,
+    script_settings,
+    url_settings,
+    websocket_settings,
+)
 from espha.adapters.types import InputConfig, OutputConfig, adapters
 from espha.connectors.commands import CAS_ADAPTER, DATABASE_ADAPTER, FILE_ADAPTER, CommandLine
-from espha.connectors.databases import postgres_url
 from espha.connectors.kafka_cfg import KafkaCfg, read_kafka_cfg
 
 _TABLE: Final = "table"
@@ -41,8 +46,19 @@ _STREAMS: Final = {
 _TABLES: Final = frozenset({DATABASE_ADAPTER, CAS_ADAPTER, _TABLE})
 _PROGRAMS: Final = frozenset({FILE_ADAPTER, *_TABLES, *_STREAMS})
 """Adapters of SAS Event Stream Processing, and our own by their names."""
-_CLASSES: Final = frozenset({"fs", "mqtt", "timer"})
-"""Classes of connectors in a model that become adapters."""
+_CLASSES: Final[Mapping[str, tuple[Direction, ...]]] = {
+    "fs": ("pub", "sub"),
+    "mqtt": ("pub", "sub"),
+    "kafka": ("pub", "sub"),
+    "timer": ("pub",),
+    "url": ("pub",),
+    "websocket": ("pub",),
+    "python": ("pub",),
+    "lua": ("pub",),
+    "db": ("sub",),
+}
+"""Classes of connectors in a model that become adapters, and their types."""
+_SCRIPTS: Final = ("python", "lua")
 _DEFAULT_CFG: Final = "kafka.cfg"
 _DIRECTIONS: Final[Mapping[str, Direction]] = {"pub": "pub", "sub": "sub"}
 _URL: Final = re.compile(
@@ -143,33 +159,60 @@ def translate_connector(
     """Translate the properties of a connector in a model.
 
     Args:
-        class_: of the connector: fs, mqtt or timer.
+        class_: of the connector; or the program whose command line it has.
         direction: of the connector.
         window: its window, "query/window".
         properties: by name.
         label: what tells the window's connectors apart.
     """
     found = Findings()
-    task = Task(direction, properties, _read_nothing, found)
-    kind, settings = _guarded(found, lambda: _of_class(class_, task, label))
+    if class_ in _PROGRAMS and class_ not in _CLASSES:
+        kind, settings = _settings(class_, Task(direction, properties, _read_nothing, found), "")
+    else:
+        values = properties if class_ in _AS_WRITTEN else _lowered(properties)
+        task = Task(direction, values, _read_nothing, found)
+        kind, settings = _guarded(found, lambda: _of_class(class_, task, label))
     name = _name(window.rpartition("/")[2], window, label)
     config = _config(direction, {"name": name, "window": window, kind: settings}, found)
     return Translation(config=config, notes=tuple(found.notes), problems=tuple(found.problems))
 
 
-def is_translated(class_: str) -> bool:
-    """Tell whether connectors of a class become adapters."""
-    return class_ in _CLASSES
+def is_translated(class_: str, direction: Direction) -> bool:
+    """Tell whether connectors of a class, or of a program's command line, become adapters."""
+    return class_ in _PROGRAMS or direction in _CLASSES.get(class_, ())
+
+
+def directions(class_: str) -> tuple[Direction, ...]:
+    """Return the types of a class's connectors that become adapters."""
+    return _CLASSES.get(class_, ())
 
 
 _Made = tuple[str, dict[str, Any]]
 """The type of an adapter, and its settings."""
 
 
+_AS_WRITTEN: Final = frozenset({"fs", "mqtt", "timer"})
+"""Classes whose names of properties are in lower case; those of others are in any."""
+
+
+def _lowered(properties: Mapping[str, str]) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in properties.items()}
+
+
 def _of_class(class_: str, task: Task, label: str) -> _Made:
     if class_ == "timer":
         return "timer", timer_settings(task, label)
-    return ("mqtt", mqtt_settings(task)) if class_ == "mqtt" else _file_or_socket(task)
+    if class_ == "url":
+        return "poll", url_settings(task)
+    if class_ == "websocket":
+        return "websocket", websocket_settings(task)
+    if class_ in _SCRIPTS:
+        return "script", script_settings(task, class_)
+    if class_ == "db":
+        return _TABLE, _table(DATABASE_ADAPTER, task.values, "", task.found)
+    if class_ in _STREAMS:
+        return class_, _STREAMS[class_](task)
+    return _file_or_socket(task)
 
 
 def _file_or_socket(task: Task) -> _Made:
@@ -218,21 +261,21 @@ def _table(
     check_names(values, _TABLE_PROPERTIES | CONNECTION, found)
     if values.get("rmretdel", "").strip().lower() == "true":
         found.refuse("rmretdel cannot be followed: rows are written as they are on the topic")
-    place = database or postgres_url(values.get("connectstring", ""))
+    connect = values.get("connectstring", "")
+    place = database_place(connect, database)
     if not place:
         found.refuse(
-            "nothing says which database it is: give --database, "
+            "nothing says which database it is: give --database or a connectstring, "
             "postgresql://[USER@]HOST[:PORT]/DATABASE or a file of SQLite"
         )
     name = values.get("desttablename", "").strip()
     if not name:
         found.refuse("the name of the table is missing: property desttablename")
-    if "pwd" in values.get("connectstring", "").lower():
+    if "pwd" in connect.lower() or re.search(r"//[^/@\s]*:[^/@\s]*@", connect):
         found.note("the password of connectstring is not taken over: give it in PGPASSWORD")
     # CAS tables take each event as a row; databases have the rows of the window.
     mode = {"mode": "append"} if program == CAS_ADAPTER else {}
-    where = "url" if place.startswith("postgresql:") else "path"
-    return {where: place, "table": name, **mode}
+    return {**place, "table": name, **mode}
 
 
 def _no_substitute(program: str) -> str:

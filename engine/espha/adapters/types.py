@@ -12,10 +12,13 @@ from espha.adapters.kafka_output.spec import ADAPTER as KAFKA_OUTPUT
 from espha.adapters.mqtt_input.spec import ADAPTER as MQTT_INPUT
 from espha.adapters.mqtt_output.spec import ADAPTER as MQTT_OUTPUT
 from espha.adapters.parquet_output.spec import ADAPTER as PARQUET_OUTPUT
+from espha.adapters.poll_input.spec import ADAPTER as POLL_INPUT
+from espha.adapters.script_input.spec import ADAPTER as SCRIPT_INPUT
 from espha.adapters.socket_input.spec import ADAPTER as SOCKET_INPUT
 from espha.adapters.socket_output.spec import ADAPTER as SOCKET_OUTPUT
 from espha.adapters.table_output.spec import ADAPTER as TABLE_OUTPUT
 from espha.adapters.timer_input.spec import ADAPTER as TIMER_INPUT
+from espha.adapters.websocket_input.spec import ADAPTER as WEBSOCKET_INPUT
 
 ADAPTERS: Final = (
     FILE_INPUT,
@@ -31,6 +34,9 @@ ADAPTERS: Final = (
     KAFKA_OUTPUT,
     MQTT_INPUT,
     MQTT_OUTPUT,
+    POLL_INPUT,
+    WEBSOCKET_INPUT,
+    SCRIPT_INPUT,
 )
 
 

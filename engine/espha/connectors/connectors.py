@@ -9,11 +9,13 @@ from lxml import etree
 
 from espha.connectors.commands import adapter_properties
 from espha.connectors.files import (
+    BINARY,
     SOURCE_PROPERTIES,
     TARGET_PROPERTIES,
     file_source,
     file_target,
     layout_of,
+    own_format,
     precision_of,
 )
 from espha.connectors.timers import TIMER_PROPERTIES, timer
@@ -40,7 +42,6 @@ _DIRECTIONS: Final = {
     "sub": "sub", "subscribe": "sub", "subscriber": "sub",
 }  # fmt: skip
 _ANYWHERE = frozenset({"type", "active"})
-_KAFKA_TYPES = frozenset({"csv", "json", "binary"})
 
 
 def read_connectors(window: etree._Element, kind: str, findings: Findings) -> tuple[Connector, ...]:
@@ -60,7 +61,7 @@ def read_connectors(window: etree._Element, kind: str, findings: Findings) -> tu
 def _read(element: etree._Element, kind: str, findings: Findings) -> Connector | None:
     attributes(element, frozenset({"name", "class", "active", "type"}), findings)
     before = len(findings.problems)
-    if not _active(element):
+    if not is_active(element):
         return None
     values = properties(element, findings)
     _default_date_format(element, values)
@@ -81,7 +82,7 @@ def _read(element: etree._Element, kind: str, findings: Findings) -> Connector |
     )
 
 
-def _active(element: etree._Element) -> bool:
+def is_active(element: etree._Element) -> bool:
     """Say whether a connector takes part; of one that does not, nothing else is read."""
     found = [item for item in element.iter("property") if item.get("name", "").strip() == "active"]
     text = text_of(found[-1]) if found else element.get("active", "true")
@@ -137,10 +138,11 @@ def _check_kafka(
 ) -> None:
     """Topics and formats matter to a deployment only: `espha.connectors.topics` refuses them."""
     kind = values.get("kafkatype", "csv")
-    if kind == "binary":
-        findings.warn(element, "kafkatype binary is SAS's own format; records are CSV")
-    elif kind not in _KAFKA_TYPES:
-        findings.warn(element, f"kafkatype {kind!r} cannot be deployed; use csv or json")
+    why = own_format(kind)
+    if why:
+        findings.warn(element, f"kafkatype {kind!r} cannot be deployed: {why}")
+    elif kind == "binary":
+        findings.warn(element, BINARY)
     if values.get("kafkapartition", "").strip() not in {"", "0"}:
         findings.warn(element, "topics have one partition; kafkapartition is taken as 0")
     _check_values(element, layout_of if direction == "pub" else precision_of, values, findings)

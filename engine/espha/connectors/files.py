@@ -170,6 +170,32 @@ def record_style(window: Window) -> Style:
     )
 
 
+def own_format(kind: str) -> str:
+    """Return why a `kafkatype` is no format of the deployment's topics; empty: it is one.
+
+    Engines replay what is on these topics, and every one of them, now and later, has to read the
+    same: so their records are text that needs no schema from elsewhere.
+    """
+    if kind in OWN_FORMATS:
+        return ""
+    if kind in _OF_ADAPTERS:
+        return (
+            f"topics of a deployment have csv or json; use one of them, and for messages in {kind} "
+            f"an adapter (kafka or mqtt, with format.type {kind})"
+        )
+    return "use csv or json"
+
+
+OWN_FORMATS: Final = frozenset({"csv", "json", "binary"})
+"""What `kafkatype` can be on a topic of a deployment."""
+BINARY: Final = (
+    "kafkatype binary is a format of SAS's own that is not published, so records of this topic are "
+    "CSV: write csv, or json; for avro or protobuf use an adapter (format.type)"
+)
+"""What is said of a topic of that type."""
+_OF_ADAPTERS: Final = frozenset({"avro", "protobuf"})
+
+
 def _record_format(properties: Mapping[str, str]) -> Format:
     # Binary event blocks are SAS's own format; what failover needs of them is in our headers.
     return "json" if properties.get("kafkatype", "").strip() == "json" else "csv"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from espha.connectors.connectors import TOPIC
+from espha.connectors.files import own_format
 from espha.model.problems import ModelError, Problem
 from espha.model.project import Connector, Project, Window
 
@@ -157,16 +158,14 @@ def _check_connectors(project: Project, prefix: str) -> None:
             found.append(connector.type)
             prefixes.append(connector.properties.get("urlhostport", ""))
             kind = connector.properties.get("kafkatype", "csv")
-            if kind not in _TYPES:
-                reason = f"kafkatype {kind!r} is not supported; use csv or json"
+            why = own_format(kind)
+            if why:
+                reason = f"kafkatype {kind!r} is not supported: {why}"
                 raise _refusal(project, window, reason)
     different = list(dict.fromkeys(prefix for prefix in prefixes if prefix))
     if len(different) > 1 and not prefix:
         reason = f"connectors differ in urlhostport: {', '.join(different)}"
         raise _refusal(project, None, reason)
-
-
-_TYPES = frozenset({"csv", "json", "binary"})
 
 
 def _refusal(project: Project, window: Window | None, reason: str) -> ModelError:

@@ -22,13 +22,13 @@ from espha.offline.outside.database import TableSink, selected
 from espha.offline.outside.kafka import TopicSink, consumed
 from espha.offline.outside.web import url_arrivals, websocket_arrivals
 from espha.offline.places import Found, Places
-from espha.offline.publishers.common import Publisher, PublisherError
-from espha.offline.publishers.feed import ScriptFeed
-from espha.offline.publishers.lua import LuaPublisher
-from espha.offline.publishers.python import PythonPublisher
 from espha.offline.relay import RelayFeed, relayed
+from espha.offline.script_feed import ScriptFeed
 from espha.offline.sinks import FileSink, Sink
 from espha.records.layout import FILE_FORMATS
+from espha.scripts.publishers.common import Publisher, PublisherError
+from espha.scripts.publishers.lua import LuaPublisher
+from espha.scripts.publishers.python import PythonPublisher
 
 
 class NotRun(Exception):  # noqa: N818 - it names a state
@@ -177,7 +177,7 @@ def _script(name: str, window: Window, connector: Connector, setting: Setting) -
         interval=every,
         most=most,
         endless=setting.endless,
-        layout=layout,
+        date_format=layout.date_format,
     )
     return Opened(feed=feed)
 

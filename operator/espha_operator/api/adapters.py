@@ -4,16 +4,20 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic.fields import FieldInfo
 
 from espha.adapters.config import AdapterConfig, AdapterType, one_of, with_types
 from espha.adapters.kafka_cluster import SERVERS
 from espha.adapters.mqtt_broker import BROKER, CLIENT_ID, FILTER, PROPERTY
 from espha.adapters.mqtt_broker import TOPIC as MQTT_TOPIC
+from espha.adapters.poll_input.spec import ADDRESS as POLLED
+from espha.adapters.script_input.spec import NAME as FUNCTION
 from espha.adapters.types import adapters
-from espha_operator.api.base import ObjectName, Part, rules, text
+from espha.adapters.websocket_input.spec import ADDRESS as SOCKETS
+from espha_operator.api.base import Address, ObjectName, Part, rules, text
 from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
-from espha_operator.api.pods import PodTemplate, pod_field
-from espha_operator.api.quantities import Resources, Usual, resources_of
+from espha_operator.api.pods import PodTemplate, Variable, by_key, pod_field
+from espha_operator.api.quantities import Resources, Storage, Usual, resources_of
 
 USUAL_ADAPTER = Usual("25m", "128Mi", "384Mi", least="192Mi", scratch="256Mi")
 _STEP = r"(\.{0,2}[A-Za-z0-9_-][A-Za-z0-9_.-]*|\.\.\.[A-Za-z0-9_.-]*)"
@@ -23,6 +27,15 @@ DataPath = Annotated[
         f"^/data(/{_STEP})+$",
         "Files of adapters lie on the volume; give a path under /data without '..', of letters, "
         "digits, '_', '.' and '-'.",
+        500,
+    ),
+]
+DataFolder = Annotated[
+    str,
+    text(
+        f"^/data(/{_STEP})*$",
+        "Files of adapters lie on the volume; give /data or a folder under it without '..', of "
+        "letters, digits, '_', '.' and '-'.",
         500,
     ),
 ]
@@ -45,12 +58,7 @@ _TAKEN = (
     r"(^|-)(input|output|model)-"
 )
 _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."
-
-_MODEL_VOLUME = (
-    "Adapters that are made from the model need a volume for their files; name a "
-    "PersistentVolumeClaim in adapters.volume.claimName."
-)
-
+_ONE_VOLUME = "Give volume (one for all replicas) or storage (one for each of them), not both."
 
 _PORTS = (HTTP_PORT, HEARTBEAT_PORT, LIFELINE_PORT)
 _PORT_TAKEN = (
@@ -74,6 +82,11 @@ _TOPIC = text(
     "This is not the name of a topic; give letters, digits, '.', '_' and '-'.",
     249,
 )
+_FUNCTION = text(
+    FUNCTION,
+    "This is not the name of a function; give letters, digits and '_', no digit first.",
+    100,
+)
 # What the settings' own functions check: the API server has to know it, too. Where a name means
 # different things, it stands behind that of the settings.
 _CHECKED = {
@@ -96,6 +109,22 @@ _CHECKED = {
         "This is not the name of a property; give letters, digits, '.', '_' and '-'.",
         100,
     ),
+    "InputPoll.address": text(
+        POLLED,
+        "This is not an address; give http[s]://HOST[:PORT]/PATH. What the server wants to know of "
+        "who asks belongs into a Secret, and from there into the variable HTTP_AUTHORIZATION of "
+        "pod.env.",
+        1000,
+    ),
+    "InputWebsocket.address": text(
+        SOCKETS,
+        "This is not the address of a WebSocket; give ws[s]://HOST[:PORT]/PATH. What the server "
+        "wants to know of who connects belongs into a Secret, and from there into the variable "
+        "HTTP_AUTHORIZATION of pod.env.",
+        1000,
+    ),
+    "publish": _FUNCTION,
+    "init": _FUNCTION,
     "InputMqtt.topic": text(
         FILTER,
         "These are not topics; '+' stands between two '/', and '#' at the end, behind a '/'.",
@@ -145,10 +174,7 @@ _CHECKED = {
 def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
     """Return an adapter's settings for a pod, where all paths lie under /data."""
     known = settings.model_fields
-    fields: dict[str, Any] = {
-        name: _on_data(f"{known[name].description} Under /data.", known[name].is_required())
-        for name in _paths(settings)
-    }
+    fields: dict[str, Any] = {name: _on_data(name, known[name]) for name in _paths(settings)}
     for name, field in known.items():
         checked = _CHECKED.get(f"{settings.__name__}.{name}", _CHECKED.get(name))
         if checked is None:
@@ -168,10 +194,12 @@ def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
     return made
 
 
-def _on_data(description: str, required: bool) -> tuple[Any, Any]:
-    if required:
-        return DataPath, Field(description=description)
-    return DataPath | None, Field(None, description=description)
+def _on_data(name: str, field: FieldInfo) -> tuple[Any, Any]:
+    kind: Any = DataFolder if name == "home" else DataPath
+    description = f"{field.description} Under /data."
+    if field.is_required():
+        return kind, Field(description=description)
+    return kind | None, Field(None, description=description)
 
 
 def _filed(one: AdapterType) -> str:
@@ -184,6 +212,7 @@ def _filed(one: AdapterType) -> str:
 def _rules(types: tuple[AdapterType, ...]) -> dict[str, Any]:
     given = " + ".join(f"(has(self.{one.name}) ? 1 : 0)" for one in types)
     filed = " || ".join(_filed(one) for one in types if _paths(one.settings))
+    each = "has(self.storage) || " if types[0].direction == "pub" else ""
     own = ", ".join(map(str, _PORTS))
     free = (
         f"!has(self.{one.name}) || !has(self.{one.name}.port) || !(self.{one.name}.port in [{own}])"
@@ -193,7 +222,8 @@ def _rules(types: tuple[AdapterType, ...]) -> dict[str, Any]:
     return rules(
         *((rule, _PORT_TAKEN) for rule in free),
         (f"{given} == 1", f"{one_of(types).capitalize()}."),
-        (f"has(self.volume) || !({filed})", _VOLUME),
+        (f"has(self.volume) || {each}!({filed})", _VOLUME),
+        *([("!(has(self.volume) && has(self.storage))", _ONE_VOLUME)] if each else []),
         (
             f"!self.name.matches(r'{_TAKEN}')",
             "An object of another deployment could have this adapter's name; choose one without "
@@ -224,8 +254,10 @@ class Adapter(AdapterConfig):
     @model_validator(mode="after")
     def _has_its_volume(self) -> Self:
         paths = (getattr(self.settings, name) for name in _paths(self.type.settings))
-        if self.volume is None and any(paths):
+        if self.volume is None and self.own_storage is None and any(paths):
             raise ValueError(_VOLUME)
+        if self.volume is not None and self.own_storage is not None:
+            raise ValueError(_ONE_VOLUME)
         return self
 
     @model_validator(mode="after")
@@ -233,6 +265,11 @@ class Adapter(AdapterConfig):
         if self.port in _PORTS:
             raise ValueError(_PORT_TAKEN)
         return self
+
+    @property
+    def own_storage(self) -> Storage | None:
+        """The volume that each of its replicas has; None: they have one together, or none."""
+        return None
 
     @property
     def port(self) -> int | None:
@@ -267,6 +304,16 @@ class InputAdapter(Adapter):
     elected = True
 
     replicas: int = Field(2, ge=1, le=5, description="Number of pods; one of them is active.")
+    storage: Storage | None = Field(
+        None,
+        description="A volume for each replica, instead of volume. Its claim is called "
+        "data-DEPLOYMENT-input-NAME-N; one that is there already is used as it is.",
+    )
+
+    @property
+    def own_storage(self) -> Storage | None:
+        """The volume that each of its replicas has; None: they have one together, or none."""
+        return self.storage
 
     @property
     def pods(self) -> int:
@@ -302,7 +349,6 @@ class Adapters(Part):
         json_schema_extra=rules(
             _unique("inputs"),
             _unique("outputs"),
-            ("!has(self.fromModel) || !self.fromModel || has(self.volume)", _MODEL_VOLUME),
         )
     )
 
@@ -315,22 +361,31 @@ class Adapters(Part):
 
     from_model: bool = Field(
         False,
-        description="Connectors of the classes fs, mqtt and timer in the model become adapters, "
-        "too. Their files lie on the volume: a relative path is one under /data, an absolute one "
-        "is taken as if the volume were the root. A window that is written to gets an output "
-        "topic. Connectors of other classes but kafka are named in the status.",
+        description="Connectors of the model become adapters, too: those of the classes fs, mqtt, "
+        "timer, adapter, url, websocket, python and lua, db of type sub, and kafka of another "
+        "cluster (otherBrokers). Their files lie on the volume: a relative path is one under "
+        "/data, an absolute one is taken as if the volume were the root. A window that is written "
+        "to gets an output topic. Connectors that cannot be run are named in the status.",
     )
     volume: Volume | None = Field(
-        None, description="Where the files of the model's connectors are; fromModel needs it."
+        None,
+        description="Where the files of the model's connectors are; without it, connectors of "
+        "files cannot become adapters.",
+    )
+    env: list[Variable] | None = Field(
+        None,
+        max_length=32,
+        description="Further variables of adapters that are made from the model.",
+        json_schema_extra=by_key("name"),
+    )
+    other_brokers: list[Address] = Field(
+        default_factory=list,
+        max_length=16,
+        description="Brokers of other Kafka clusters, HOST:PORT. A kafka connector whose "
+        "kafkahostport names one of them becomes an adapter; others name topics of the deployment.",
     )
 
     resources: Resources = resources_of("adapter", USUAL_ADAPTER)
-
-    @model_validator(mode="after")
-    def _has_the_volume_of_the_model(self) -> Self:
-        if self.from_model and self.volume is None:
-            raise ValueError(_MODEL_VOLUME)
-        return self
 
     @property
     def every(self) -> list[Adapter]:

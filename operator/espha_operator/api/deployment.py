@@ -113,7 +113,9 @@ class ModelFacts:
     unfit: tuple[str, ...] = ()
     """A sentence for each connector that should become one, and cannot."""
     not_run: tuple[str, ...] = ()
-    """A sentence for each connector of a class for which there is no adapter."""
+    """A sentence for each connector that is not run."""
+    notes: tuple[str, ...] = ()
+    """A sentence for each thing that is otherwise than the model says."""
 
     @property
     def label(self) -> str:

@@ -4,16 +4,18 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lxml import etree
 from pydantic import ValidationError
 
-from espha.adapters.translation import is_translated, translate_connector
-from espha.connectors.commands import adapter_properties
+from espha.adapters.translation import directions, is_translated, translate_connector
+from espha.connectors.commands import FILE_ADAPTER, read_command
+from espha.connectors.connectors import is_active
 from espha.connectors.files import KAFKA_TARGET_PROPERTIES
 from espha.connectors.topics import TopicPlan
-from espha.model import Project
+from espha.model import ModelError, Project
+from espha.model.problems import Problem, line_of
 from espha.model.project import Connector
 from espha.model.xml import parse
 from espha_operator.api.adapters import Adapter, Adapters, InputAdapter, OutputAdapter
@@ -24,6 +26,20 @@ _TOPIC = "espha_topic"
 """Name of the connectors by which windows get output topics."""
 _FOLDERS = {"@ESP_PROJECT_HOME@": _DATA, "@ESP_PROJECT_OUTPUT@": f"{_DATA}/output"}
 """Folders of a project's package, which lies on the volume."""
+_STRICT: Final = frozenset({"fs", "mqtt", "timer", FILE_ADAPTER})
+"""Classes whose connectors must be fit: a model with one that is not is refused.
+
+Of the others, some say too little (a name of a data source, for example): these are not run, and
+the status says why. So a model that was taken once is still taken.
+"""
+_FILES: Final = ("fsname", "configUrl", "configurl", "connectstring")
+"""Properties in which folders of a package may stand."""
+_PATHS: Final = ("path", "configuration")
+"""Settings of adapters that are files."""
+_FAR: Final = "kafkahostport"
+_VOLUME: Final = (
+    "its files need a volume: name a PersistentVolumeClaim in spec.adapters.volume.claimName"
+)
 
 
 class Found(NamedTuple):
@@ -32,7 +48,7 @@ class Found(NamedTuple):
     Attributes:
         adapters: those that they become.
         unfit: a sentence for each connector that should become one, and cannot.
-        not_run: a sentence for each connector of a class for which there is no adapter.
+        not_run: a sentence for each connector that is not run, which the status says.
     """
 
     adapters: tuple[Adapter, ...] = ()
@@ -51,7 +67,7 @@ class _Told(NamedTuple):
     """What a connector says.
 
     Attributes:
-        class_: fs, mqtt or timer.
+        class_: its class; of a command line the program.
         properties: by name.
     """
 
@@ -79,13 +95,13 @@ def adapters(project: Project, topics: TopicPlan, spec: Adapters) -> Found:
         topics: of its deployment.
         spec: what the resource says of adapters.
     """
-    if not spec.from_model or spec.volume is None:
+    if not spec.from_model:
         return Found()
     found = _Collected()
     for place in _places(project):
-        told = _translated(place, found)
+        told = _translated(place, spec, found)
         if told is not None:
-            _add(place, told, topics, spec.volume.claim_name, found)
+            _add(place, told, topics, spec, found)
     _refuse_doubles(spec, found)
     return Found(tuple(found.adapters), tuple(found.unfit), tuple(found.not_run))
 
@@ -94,7 +110,8 @@ def with_topics(xml: str, source: str, project: Project, spec: Adapters) -> str:
     """Return a model in which each window that is to be written has an output topic.
 
     Such a window gets a Kafka connector, as if its author had given it one: engines, adapters and
-    the digest of the model then agree without being told.
+    the digest of the model then agree without being told. A Kafka connector of another cluster
+    becomes inactive: for engines, those that are left name topics of the deployment.
 
     Args:
         xml: the model.
@@ -107,28 +124,62 @@ def with_topics(xml: str, source: str, project: Project, spec: Adapters) -> str:
     """
     if not spec.from_model:
         return xml
+    far = {path: found for path in project.windows if (found := _far(path, project, spec))}
     lacking = {
-        tuple(path.split("/")): properties
+        path: properties
         for path, window in project.windows.items()
-        if window.kafka("sub") is None and (properties := _first_target(path, project)) is not None
+        if not any(
+            one.class_ == "kafka" and one.type == "sub"
+            for place, one in enumerate(window.connectors)
+            if place not in far.get(path, ())
+        )
+        and (properties := _first_target(path, project, spec)) is not None
     }
-    if not lacking:
+    if not lacking and not far:
         return xml
     root = parse(xml, source)
     for query in root.iter("contquery"):
         for window in query.iterfind("windows/*"):
-            properties = lacking.get((query.get("name", ""), window.get("name", "")))
-            if properties is not None:
-                _give_topic(window, properties)
+            path = f"{query.get('name', '')}/{window.get('name', '')}"
+            if path in far:
+                _leave_out(window, far[path], len(project.windows[path].connectors))
+            if path in lacking:
+                _give_topic(window, lacking[path])
     return etree.tostring(root, encoding="unicode")
 
 
-def _first_target(path: str, project: Project) -> dict[str, str] | None:
+def _far(path: str, project: Project, spec: Adapters) -> tuple[int, ...]:
+    """Return which of a window's connectors are of another Kafka cluster."""
+    connectors = project.windows[path].connectors
+    return tuple(place for place, one in enumerate(connectors) if _is_far(one, spec))
+
+
+def _is_far(connector: Connector, spec: Adapters) -> bool:
+    servers = {one.strip() for one in connector.properties.get(_FAR, "").split(",")}
+    return connector.class_ == "kafka" and not servers.isdisjoint(spec.other_brokers)
+
+
+def _leave_out(window: etree._Element, places: tuple[int, ...], count: int) -> None:
+    """Make connectors inactive; they are counted as a reader of the model counts them."""
+    active = [one for one in window.iterfind("connectors/connector") if is_active(one)]
+    if len(active) != count:
+        name = window.get("name", "")
+        reason = "a token says whether a connector is active; write true or false, beside one of "
+        reason += "another Kafka cluster"
+        raise ModelError([Problem(line_of(window), str(window.tag), name, reason)])
+    for place in places:
+        for item in list(active[place].iter("property")):
+            if item.get("name", "").strip() == "active":
+                item.getparent().remove(item)  # type: ignore[union-attr]
+        active[place].set("active", "false")
+
+
+def _first_target(path: str, project: Project, spec: Adapters) -> dict[str, str] | None:
     """Return the properties of the first connector that takes what a window publishes."""
     for place in _places(project):
         if place.window == path and place.connector.type == "sub":
-            told = _translated(place, _Collected())
-            if told is not None:
+            told = _translated(place, spec, _Collected())
+            if told is not None and (told.class_ in _STRICT or _config_of(place, told)):
                 return told.properties
     return None
 
@@ -176,63 +227,118 @@ def _places(project: Project) -> Iterator[_Place]:
             yield _Place(path, connector, label)
 
 
-def _translated(place: _Place, found: _Collected) -> _Told | None:
+def _translated(place: _Place, spec: Adapters, found: _Collected) -> _Told | None:
     """Return what becomes an adapter of a connector; None: nothing does."""
     connector = place.connector
-    if connector.class_ == "kafka":
+    class_, properties = connector.class_, dict(connector.properties)
+    if class_ == "kafka" and not _is_far(connector, spec):
         return None
-    if is_translated(connector.class_):
-        return _Told(connector.class_, dict(connector.properties))
-    if connector.class_ == "adapter":
+    if class_ == "adapter":
         try:
-            return _Told("fs", adapter_properties(connector.properties.get("command", "")))
+            line = read_command(properties.get("command", ""))
         except ValueError as error:
-            found.not_run.append(f"Model, {place} is not run: {error}.")
+            found.not_run.append(_not_run(place, str(error)))
             return None
-    found.not_run.append(
-        f"Model, {place} is not run: there is no adapter for class {connector.class_[:60]!r}."
-    )
+        if not is_translated(line.program, connector.type):
+            why = f"there is no substitute for {line.program[:60]!r}"
+        else:
+            why = next(iter(line.problems), "")
+        if why:
+            found.not_run.append(_not_run(place, why))
+            return None
+        return _Told(line.program, dict(line.properties))
+    if is_translated(class_, connector.type):
+        return _Told(class_, properties)
+    others = directions(class_)
+    what = f"of type {others[0]} only for" if others else "for"
+    why = f"there is {'an' if others else 'no'} adapter {what} class {class_[:60]!r}"
+    found.not_run.append(_not_run(place, why))
     return None
 
 
-def _add(place: _Place, connector: _Told, topics: TopicPlan, claim: str, found: _Collected) -> None:
+def _not_run(place: _Place, why: str) -> str:
+    return f"Model, {place} is not run: {why}."
+
+
+def _config_of(place: _Place, told: _Told) -> bool:
+    made = translate_connector(
+        told.class_, place.connector.type, place.window, _placed(told.properties), place.label
+    )
+    return made.config is not None
+
+
+def _add(
+    place: _Place, connector: _Told, topics: TopicPlan, spec: Adapters, found: _Collected
+) -> None:
     way = place.connector.type
-    if way == "sub" and place.window not in topics.outputs:
-        found.unfit.append(
-            f"{place}: the window has no kafka connector of type sub, so nothing of it can be "
-            "written; give it one"
-        )
-        return
     made = translate_connector(
         connector.class_, way, place.window, _placed(connector.properties), place.label
     )
-    if made.config is None:
-        found.unfit += [f"{place}: {problem}" for problem in made.problems]
-        return
-    told = json.loads(made.config.text())
-    if "file" in told:
-        told["file"]["path"] = _on_volume(told["file"]["path"])
-        told["volume"] = {"claimName": claim}
+    problems: list[str] = list(made.problems)
+    if made.config is not None and way == "sub" and place.window not in topics.outputs:
+        problems = [
+            "the window has no kafka connector of type sub, so nothing of it can be written; give "
+            "it one"
+        ]
+    elif made.config is not None:
+        told = json.loads(made.config.text())
+        problems = _on_pods(told, made.config.type.name, spec)
+        problems += [] if problems else _accepted(told, way, found)
+    for problem in problems:
+        if connector.class_ in _STRICT:
+            found.unfit.append(f"{place}: {problem}")
+        else:
+            found.not_run.append(_not_run(place, problem))
+
+
+def _on_pods(told: dict[str, Any], kind: str, spec: Adapters) -> list[str]:
+    """Give a configuration what its pods need: volume and settings. Return what is missing."""
+    settings = told[kind]
+    paths = [name for name in _PATHS if isinstance(settings.get(name), str)]
+    for name in paths:
+        settings[name] = _on_volume(settings[name])
+    if spec.env:
+        variables = [one.model_dump(by_alias=True, exclude_none=True) for one in spec.env]
+        told["pod"] = {"env": variables}
+    home = kind == "script" and settings["language"] == "python" and spec.volume is not None
+    if home:
+        settings["home"] = _DATA
+    if not paths and not home:
+        return []
+    if spec.volume is None:
+        return [_VOLUME]
+    told["volume"] = {"claimName": spec.volume.claim_name}
+    return []
+
+
+def _accepted(told: dict[str, Any], way: str, found: _Collected) -> list[str]:
+    """Take a configuration, or return what is wrong with it."""
     kind: type[Adapter] = InputAdapter if way == "pub" else OutputAdapter
     try:
         found.adapters.append(kind.model_validate(told))
     except ValidationError as error:
-        where = [".".join(map(str, one["loc"])) for one in error.errors()]
-        if where == ["file.path"]:
-            found.unfit.append(
-                f"{place}: the file {told['file']['path']} cannot lie on the volume: give a path "
-                "without '..', of letters, digits, '_', '.' and '-'"
-            )
-        else:
-            found.unfit += [f"{place}: {one['msg']}" for one in error.errors()]
+        return [_wrong(one, told) for one in error.errors()]
+    return []
+
+
+def _wrong(error: Any, told: dict[str, Any]) -> str:
+    where = [str(part) for part in error["loc"]]
+    if where[-1:] and where[-1] in _PATHS:
+        return (
+            f"the file {told[where[0]][where[-1]]} cannot lie on the volume: give a path without "
+            "'..', of letters, digits, '_', '.' and '-'"
+        )
+    return str(error["msg"])
 
 
 def _placed(properties: dict[str, str]) -> dict[str, str]:
     """Return the properties with the folders of a package where the volume has them."""
-    file = properties.get("fsname", "")
-    for token, folder in _FOLDERS.items():
-        file = file.replace(token, folder)
-    return {**properties, "fsname": file} if file else properties
+    placed = dict(properties)
+    for name in _FILES:
+        for token, folder in _FOLDERS.items():
+            if token in placed.get(name, ""):
+                placed[name] = placed[name].replace(token, folder)
+    return placed
 
 
 def _on_volume(path: str) -> str:

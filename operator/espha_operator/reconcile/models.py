@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from espha.connectors.files import BINARY
 from espha.connectors.topics import TopicPlan, topic_plan
 from espha.model import ModelError, Project, model_digest
 from espha.reader import read_project
@@ -160,7 +161,20 @@ def _facts(xml: str, project: Project, topics: TopicPlan, found: connectors.Foun
         adapters=found.adapters,
         unfit=found.unfit,
         not_run=found.not_run,
+        notes=tuple(_notes(project)),
     )
+
+
+def _notes(project: Project) -> Iterable[str]:
+    """Yield a sentence on topics whose records are written in another way than it stands there."""
+    found = [
+        path
+        for path, window in project.windows.items()
+        for connector in window.connectors
+        if connector.class_ == "kafka" and connector.properties.get("kafkatype") == "binary"
+    ]
+    if found:
+        yield f"Window {', '.join(dict.fromkeys(found))}: {BINARY}."
 
 
 def _misfit(adapter: Adapter, model: ModelFacts) -> str:

@@ -57,6 +57,7 @@ def _adapter(
         template=adapter.pod,
         scratch=USUAL_ADAPTER.scratch,
         claim=claim,
+        storage=adapter.own_storage,
     )
     return [
         common.config_map(deployment, name, ADAPTER, {"adapter.json": config}),
@@ -97,7 +98,7 @@ def _container(deployment: Deployment, adapter: Adapter) -> Object:
     args = ["supervise", *election, "--", *command]
     made = supervised.container(deployment, ADAPTER, args, _settings(deployment, adapter))
     mounts: list[Object] = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
-    if adapter.volume is not None:
+    if adapter.volume is not None or adapter.own_storage is not None:
         mounts.append({"name": "data", "mountPath": "/data"})
     port = [{"name": "data", "containerPort": adapter.port}] if adapter.port else []
     return {

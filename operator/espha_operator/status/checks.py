@@ -22,7 +22,9 @@ def model_valid(facts: Facts) -> Verdict:
     """Check that the model can be read, and the adapters name windows that it has."""
     if isinstance(facts.model, Verdict):
         return facts.model
-    return Verdict(Reason.VALID, f"{facts.model.label} has {len(facts.model.topics)} topics.")
+    also = "".join(f" {sentence}" for sentence in facts.model.notes)
+    text = f"{facts.model.label} has {len(facts.model.topics)} topics.{also}"
+    return Verdict(Reason.VALID, text)
 
 
 def zookeeper_ready(facts: Facts) -> Verdict:

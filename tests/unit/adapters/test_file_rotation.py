@@ -298,3 +298,25 @@ def test_what_waits_counts_each_file_behind_the_place(path: Path) -> None:
     assert source.behind() == 4 + 5 + 6
     path.unlink()
     assert source.behind() == 4 + 5
+
+
+def test_a_copy_on_another_volume_is_gone_on_with_though_it_is_behind(tmp_path: Path) -> None:
+    """Two replicas, each with its own inode; the roles go to and fro."""
+    copies = [tmp_path / volume / "in.csv" for volume in ("a", "b")]
+    for copy in copies:
+        copy.parent.mkdir()
+        append(copy, b"0,x\n")
+    clock = Clock()
+    sources = [opened(copy, clock=clock) for copy in copies]
+    found = polled(sources[0])
+    for number in range(1, 6):
+        active, standby = number % 2, 1 - number % 2
+        sources[active].advance(sources[standby].position)
+        append(copies[active], b"%d,x\n%d,y\n" % (number, number))
+        append(copies[standby], b"%d,x\n" % number)
+        found += polled(sources[active], 3)
+        sources[standby].advance(sources[active].position)
+        with pytest.raises(Held, match="trying|wait|whole"):
+            sources[standby].poll()
+        append(copies[standby], b"%d,y\n" % number)
+    assert found == [["0", "x"], *([str(one), letter] for one in range(1, 6) for letter in "xy")]

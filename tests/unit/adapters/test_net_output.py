@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from pydantic import ValidationError
 
 from espha.adapters.acknowledged import Acknowledged, KeptOffset
 from espha.adapters.config import ConfigError
 from espha.adapters.copying import Taken
-from espha.adapters.formats.lines import check_lines
 from espha.adapters.formats.outgoing import Outgoing
-from espha.adapters.formats.spec import OutputFormat
+from espha.adapters.formats.spec import LinesIn, LinesOut
 from espha.adapters.http_output.run import Output, poster
 from espha.adapters.http_output.spec import OutputHttp
 from espha.adapters.output_records import Rejected
@@ -69,10 +69,10 @@ def output(kept: _Kept, server: _Server) -> Output:
 
 
 def test_a_format_without_lines_is_refused() -> None:
-    given = OutputFormat.model_construct(type="avro")
-    with pytest.raises(ConfigError, match="format 'avro' has no lines"):
-        check_lines(given)
-    check_lines(OutputFormat())
+    """In bytes a newline ends nothing."""
+    for kind in (LinesIn, LinesOut):
+        with pytest.raises(ValidationError, match="'csv' or 'json'"):
+            kind.model_validate({"type": "avro"})
 
 
 def test_rows_are_posted_in_requests_with_ids_of_their_own() -> None:

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from espha.adapters.config import ConfigError
 from espha.adapters.copying import Taken
 from espha.adapters.formats.incoming import Incoming, incoming
 from espha.adapters.formats.outgoing import Outgoing, outgoing
+from espha.adapters.formats.protobuf import compiled, read_indexes, written_indexes
 from espha.adapters.formats.refused import read_not_a_row
 from espha.adapters.formats.spec import InputFormat, OutputFormat
 from espha.adapters.output_records import Rejected
@@ -21,6 +23,7 @@ from espha.records.layout import Style
 from espha.records.text import event_writer, record_reader
 from support.events import EVERY, events
 from support.outputs import outbound
+from support.registry import Registry, schema_registry
 
 WINDOW = outbound()
 WIDE = outbound(EVERY)
@@ -141,3 +144,157 @@ def test_settings_belong_to_their_type() -> None:
     for kind in (InputFormat, OutputFormat):
         with pytest.raises(ValidationError, match="protobuf belong together"):
             kind.model_validate({"type": "protobuf"})
+
+
+TIMES = 'syntax = "proto3"; package shop; message Name { optional string text = 1; }'
+NESTED = """
+syntax = "proto3";
+package shop;
+import "shop/names.proto";
+message First { Name name = 1; }
+message Second {
+  message Inner { int32 x = 1; }
+  message Row {
+    string opcode = 1; optional int64 id = 2; optional string name = 3; optional double value = 4;
+  }
+}
+"""
+PLAIN = proto("optional int64 id = 1; optional string name = 2; optional double value = 3;")
+WITH_OPCODE = proto(
+    "string opcode = 1; optional int64 id = 2; optional string name = 3; optional double value = 4;"
+)
+
+
+def of_registry(known: Registry, message: str | None = None) -> dict[str, Any]:
+    told = {"registry": {"url": known.url, "subject": "rows-value"}}
+    named = {} if message is None else {"message": message}
+    return {"type": "protobuf", "protobuf": {**told, **named}}
+
+
+def from_registry(known: Registry, message: str | None = None) -> Incoming:
+    return incoming(WINDOW, InputFormat.model_validate(of_registry(known, message)))
+
+
+def nested(known: Registry) -> int:
+    """Register a definition that imports another one."""
+    known.add("names", TIMES, "PROTOBUF")
+    reference = {"name": "shop/names.proto", "subject": "names", "version": 1}
+    return known.add("rows-value", NESTED, "PROTOBUF", references=[reference])
+
+
+def test_a_message_says_its_schema_and_which_message_of_it_it_is() -> None:
+    with schema_registry() as known:
+        number = nested(known)
+        settings = of_registry(known, "Second.Row")
+        target = outgoing(WINDOW, OutputFormat.model_validate(settings))
+        payload = target.payload(Taken(0, b"U,N, 7,a,0.5"))
+        assert isinstance(payload, bytes)
+        # Two numbers follow: the second message, and the second one in it; each one zigzag.
+        assert payload[:8] == b"\0" + number.to_bytes(4, "big") + b"\x04\x02\x02"
+        assert from_registry(known, "Second.Row").records(payload, "x") == [b"U,N, 7,a,0.5"]
+
+
+def test_the_first_message_is_a_single_zero() -> None:
+    with schema_registry() as known:
+        number = known.add("rows-value", PLAIN, "PROTOBUF")
+        plain = compiled(PLAIN)
+        assert written_indexes(plain.places(plain.message("Row"))) == b"\0"
+        source = from_registry(known)
+        head = b"\0" + number.to_bytes(4, "big")
+        assert source.records(head + b"\0\x08\x01", "x") == [b"I,N, 1,,"]
+        # Some clients write it as what it is: one number, a zero.
+        assert source.records(head + b"\x02\0\x08\x01", "x") == [b"I,N, 1,,"]
+
+
+def test_a_target_registers_its_definition() -> None:
+    with schema_registry() as known:
+        settings = of_registry(known)
+        settings["protobuf"] |= {"definition": WITH_OPCODE, "message": "Row"}
+        target = outgoing(WINDOW, OutputFormat.model_validate(settings))
+        assert known.schemas == {}
+        payload = target.payload(Taken(0, b"D,N, 7,,"))
+        assert isinstance(payload, bytes)
+        assert known.schemas == {1: {"schema": WITH_OPCODE, "schemaType": "PROTOBUF"}}
+        assert from_registry(known).records(payload, "x") == [b"D,N, 7,,"]
+        known.refuses = True
+        settings["protobuf"]["registry"]["subject"] = "others"
+        refused = outgoing(WINDOW, OutputFormat.model_validate(settings))
+        with pytest.raises(ConfigError, match="incompatible with an earlier schema"):
+            refused.payload(Taken(0, b"D,N, 7,,"))
+
+
+def test_schemas_may_change_and_those_that_do_not_fit_are_set_aside() -> None:
+    with schema_registry() as known:
+        wrong = known.add("rows-value", proto("string id = 1;"), "PROTOBUF")
+        number = known.add("rows-value", PLAIN, "PROTOBUF")
+        source = from_registry(known)
+
+        def reason(payload: bytes) -> str:
+            (record,) = source.records(payload, "topic x, offset 7")
+            found = read_not_a_row(record)
+            assert found is not None
+            return found.reason
+
+        good = b"\0" + number.to_bytes(4, "big")
+        assert "schema 1: the schema does not fit" in reason(
+            b"\0" + wrong.to_bytes(4, "big") + b"\0"
+        )
+        assert "the schema registry has no schema 99" in reason(b"\0\0\0\0\x63\0")
+        assert "does not begin with the number of a schema" in reason(b"\x08\x01")
+        assert "has no message at [7]" in reason(good + b"\x02\x0e")
+        for torn in (b"", b"\x02", b"\x01", b"\xff\xff\xff\xff\xff", b"\x7e"):
+            assert "does not say which one" in reason(good + torn)
+        assert source.records(good + b"\0\x08\x01", "x") == [b"I,N, 1,,"]
+
+
+def test_a_registry_that_is_away_is_waited_for() -> None:
+    with schema_registry() as known:
+        nested(known)
+        source = from_registry(known, "Second.Row")
+        known.trouble = 503
+        with pytest.raises(OSError, match="is away: it answers 503"):
+            source.records(b"\0\0\0\0\x02\x04\x02\x02", "x")
+        known.trouble = 0
+        assert source.records(b"\0\0\0\0\x02\x04\x02\x02\x10\x01", "x") == [b"I,N, 1,,"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("../names.proto", "cannot be imported"),
+        ("/etc/names.proto", "cannot be imported"),
+        ("definition.proto", "imports a file called definition.proto"),
+        ("missing", "has no version 5 of subject 'names'"),
+    ],
+)
+def test_what_a_schema_refers_to_must_be_there_and_lead_nowhere_else(
+    name: str, sentence: str
+) -> None:
+    with schema_registry() as known:
+        known.add("names", TIMES, "PROTOBUF")
+        version = 5 if name == "missing" else 1
+        reference = {"name": name, "subject": "names", "version": version}
+        known.add("rows-value", PLAIN, "PROTOBUF", references=[reference])
+        with pytest.raises(ConfigError, match=sentence):
+            from_registry(known).records(b"\0\0\0\0\x02\0", "x")
+
+
+def test_a_registry_or_a_definition_is_needed_and_a_definition_names_its_message() -> None:
+    registry = {"url": "http://r", "subject": "s"}
+    for told in ({}, {"definition": PLAIN}, {"definition": PLAIN, "message": "Row",
+                 "registry": registry}):  # fmt: skip
+        with pytest.raises(ValidationError):
+            InputFormat.model_validate({"type": "protobuf", "protobuf": told})
+    with schema_registry() as known:
+        target = outgoing(WINDOW, OutputFormat.model_validate(of_registry(known)))
+        with pytest.raises(ConfigError, match="has no subject 'rows-value': give a definition"):
+            target.payload(Taken(0, b"I,N, 7,,"))
+        known.add("rows-value", '{"type": "record", "name": "r", "fields": []}')
+        with pytest.raises(ConfigError, match="is AVRO, not PROTOBUF"):
+            from_registry(known).records(b"\0\0\0\0\x01\0", "x")
+
+
+@given(st.lists(st.integers(0, 2**20), min_size=1, max_size=5))
+def test_places_of_messages_are_read_as_they_are_written(places: list[int]) -> None:
+    text = written_indexes(places)
+    assert read_indexes(text + b"rest") == (tuple(places), len(text))

@@ -12,7 +12,7 @@ import urllib3
 
 from espha.adapters.config import Held
 from espha.adapters.formats.incoming import incoming
-from espha.adapters.formats.spec import InputFormat
+from espha.adapters.formats.spec import LinesIn
 from espha.adapters.http_input import run as http
 from espha.adapters.http_input.spec import InputHttp
 from espha.adapters.receiving import Intake, Parcel, Receiver
@@ -26,7 +26,7 @@ from espha.reader import read_project
 from espha.records.rows import MAX_RECORD
 from support.servers import wait_until
 
-PLAIN = InputFormat(opcode=False, flags=False)
+PLAIN = LinesIn(opcode=False, flags=False)
 
 
 @pytest.fixture

@@ -84,7 +84,14 @@ def test_what_is_not_active_is_not_looked_at() -> None:
         ("fs", {"fsname": "x", "fstype": "hdat"}, "fstype 'hdat' is not run; use csv, json, xml"),
         ("fs", {"fsname": "@D@/x"}, "token @D@ has no value"),
         ("adapter", {"command": "dfesp_db_adapter -C x=1"}, "no substitute for 'dfesp_db_adapter'"),
-        ("kafka", {"kafkatype": "avro"}, "kafkatype 'avro' cannot be deployed"),
+        (
+            "kafka",
+            {"kafkatype": "avro"},
+            "kafkatype 'avro' cannot be deployed: topics of a "
+            "deployment have csv or json; use one of them, and for messages in avro an adapter",
+        ),
+        ("kafka", {"kafkatype": "xml"}, "kafkatype 'xml' cannot be deployed: use csv or json"),
+        ("kafka", {"kafkatype": "binary"}, "so records of this topic are CSV: write csv, or json"),
         ("kafka", {"kafkapartition": "3"}, "kafkapartition is taken as 0"),
     ],
 )

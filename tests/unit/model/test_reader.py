@@ -377,7 +377,7 @@ SAME = KAFKA.format("{}", "<property name='kafkatopic'>same</property>")
         (
             source(SCHEMA, body=KAFKA.format("sub", "<property name='kafkatype'>avro</property>"))
             + COPY,
-            "kafkatype 'avro' is not supported",
+            "kafkatype 'avro' is not supported: topics of a deployment have csv or json",
         ),
         (
             source(

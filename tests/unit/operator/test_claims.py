@@ -53,6 +53,13 @@ def test_a_claim_is_read_once_a_minute_and_for_adapters_only() -> None:
     assert cluster.asked == 1
 
 
+def test_volumes_of_single_replicas_are_not_asked_for() -> None:
+    given = {"name": "a", "window": "q/s", "file": {"path": "/data/x"}, "storage": {}}
+    cluster = Counting(["ReadWriteMany"])
+    assert claims(cluster).shared(deployment(adapters={"inputs": [given]})) == frozenset()
+    assert cluster.asked == 0
+
+
 def test_a_claim_that_comes_later_is_seen() -> None:
     cluster = Counting(None)
     kept = claims(cluster)

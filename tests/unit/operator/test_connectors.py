@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from espha.protocol.states import EngineState
 from espha.reader import read_project
@@ -16,7 +15,7 @@ from espha_operator.api.images import Images
 from espha_operator.reconcile import models, versions
 from espha_operator.reconcile.connectors import with_adapters
 from espha_operator.reconcile.models import check
-from espha_operator.status.checks import adapters_ready
+from espha_operator.status.checks import adapters_ready, model_valid
 from espha_operator.status.facts import Facts, SetFacts, Verdict
 from espha_operator.status.reasons import Reason
 from support.status import engine_status
@@ -203,14 +202,17 @@ def test_a_file_of_the_resource_counts() -> None:
 
 
 def test_connectors_of_other_classes_are_named_in_the_status() -> None:
-    inputs = connector("fs", "in", type="pub", fsname="a") + connector("websocket", "m", type="pub")
+    inputs = connector("fs", "in", type="pub", fsname="a") + connector("nurego", "m", type="pub")
     command = connector("adapter", "t", type="pub", command="dfesp_twitter_publisher -u x")
-    model = accepted(project(inputs + command))
+    table = connector("db", "d", type="pub", selectstatement="select 1")
+    model = accepted(project(inputs + command + table))
     assert model.not_run == (
         'Model, line 1: connector "m" of window q/s is not run: there is no adapter for '
-        "class 'websocket'.",
+        "class 'nurego'.",
         'Model, line 1: connector "t" of window q/s is not run: there is no substitute for '
         "'dfesp_twitter_publisher'.",
+        'Model, line 1: connector "d" of window q/s is not run: there is an adapter of type sub '
+        "only for class 'db'.",
     )
     wanted = with_adapters(deployment(), model)
     (made,) = wanted.spec.adapters.every
@@ -219,9 +221,148 @@ def test_connectors_of_other_classes_are_named_in_the_status() -> None:
     assert verdict.message.startswith('All 1 adapters run. Model, line 1: connector "m"')
 
 
-def test_they_need_a_volume() -> None:
-    with pytest.raises(ValidationError, match="name a PersistentVolumeClaim in adapters"):
-        Spec.model_validate({"model": {"inline": "x"}, "adapters": {"fromModel": True}})
+def test_only_files_need_a_volume() -> None:
+    tick = connector("timer", "tick", type="pub", interval="5")
+    assert len(accepted(project(tick), volume=None).adapters) == 1
+    found = refused(project(connector("fs", "x", type="pub", fsname="a")), volume=None)
+    assert "name a PersistentVolumeClaim in spec.adapters.volume.claimName" in found
+
+
+def test_they_get_the_variables_of_the_resource() -> None:
+    variable = {"name": "PGPASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "pw"}}}
+    tick = connector("timer", "tick", type="pub", interval="5")
+    mine = {"name": "mine", "window": "q/c", "socket": {"connect": "h:1"}}
+    spec = {"env": [variable], "outputs": [mine]}
+    model = accepted(project(tick), **spec)
+    (made,) = model.adapters
+    assert made.pod is not None
+    assert made.pod.env is not None
+    assert [one.name for one in made.pod.env] == ["PGPASSWORD"]
+    told = with_adapters(deployment(**spec), model).spec.adapters.outputs
+    assert [one.pod for one in told] == [None]
+
+
+@pytest.mark.parametrize(
+    ("connect", "place"),
+    [
+        ("postgresql://me:secret@db.shop:5433/results", {"url": "postgresql://me@db.shop:5433/"
+         "results"}),
+        ("Driver=PostgreSQL;Server=db;Database=results;Uid=me;Pwd=secret", {"url":
+         "postgresql://me@db/results"}),
+        ("sqlite:///rows.db", {"path": "/data/rows.db"}),
+        ("sqlite:///@ESP_PROJECT_OUTPUT@/rows.db", {"path": "/data/output/rows.db"}),
+    ],
+)  # fmt: skip
+def test_a_database_that_is_named_becomes_a_table(connect: str, place: dict[str, str]) -> None:
+    out = connector("db", "d", type="sub", connectstring=connect, desttablename="t")
+    model = accepted(project("", out, topic=False))
+    (made,) = model.adapters
+    assert json.loads(made.text())["table"] == {**place, "table": "t"}
+    assert (made.volume is not None) == ("path" in place)
+    assert model.outputs == ("q/c",)
+    assert "secret" not in made.text()
+
+
+def test_a_database_that_is_only_a_data_source_is_not_run_and_the_model_stays_as_it_is() -> None:
+    """It was taken before there were adapters of tables in a model."""
+    out = connector("db", "d", type="sub", connectstring="DSN=x;uid=u;pwd=p", desttablename="t")
+    xml = project("", out, topic=False)
+    model = accepted(xml)
+    assert "nothing says which database it is" in model.not_run[0]
+    assert (model.xml, model.adapters) == (xml, ())
+
+
+def test_any_command_line_that_is_understood_becomes_one() -> None:
+    command = (
+        "dfesp_db_adapter -k sub -h dfESP://h:1/p/q/c -C desttablename=t,"
+        "connectstring=postgresql://me@db/results"
+    )
+    out = connector("adapter", "d", type="sub", command=command)
+    socket = connector("adapter", "s", type="pub", command="socket --host h --port 5555")
+    source, target = accepted(project(socket, out)).adapters
+    assert json.loads(source.text())["socket"] == {"connect": "h:5555"}
+    assert json.loads(target.text())["table"]["url"] == "postgresql://me@db/results"
+
+
+FAR = "kafka.example.org:9092"
+
+
+def test_a_topic_of_another_cluster_becomes_an_adapter() -> None:
+    """For engines it is not there: the window's topic is the deployment's own."""
+    place = {"kafkahostport": FAR, "kafkatopic": "far", "kafkatype": "json"}
+    into = connector("kafka", "in", type="pub", **place)
+    out = connector("kafka", "out", type="sub", **place)
+    xml = project(into, out)
+    model = accepted(xml, otherBrokers=[FAR])
+    assert [json.loads(one.text())["kafka"] for one in model.adapters] == [
+        {"servers": FAR, "topic": "far", "format": {"type": "json"}}
+    ] * 2
+    assert set(model.input_topics.values()) == {"shop_demo.p.q.s.I"}
+    assert model.outputs == ("q/c",)
+    assert read_project(model.xml).windows["q/s"].kafka("pub") is None
+    again = read_project(accepted(project(into, out, topic=False), otherBrokers=[FAR]).xml)
+    kafka = again.windows["q/c"].kafka("sub")
+    assert kafka is not None
+    assert kafka.name == "espha_topic"
+
+
+def test_without_its_brokers_in_the_resource_a_kafka_connector_names_the_deployments_topic() -> (
+    None
+):
+    into = connector("kafka", "in", type="pub", kafkahostport=FAR, kafkatopic="near")
+    model = accepted(project(into))
+    assert model.adapters == ()
+    assert "near" in model.topics
+
+
+def test_whether_a_connector_of_another_cluster_is_active_is_no_token() -> None:
+    into = connector("kafka", "in", type="pub", kafkahostport=FAR, kafkatopic="t", active="@ON@")
+    off = connector("fs", "x", type="pub", fsname="a", active="@OFF@")
+    xml = project(into + off).replace(
+        "<contqueries>",
+        '<properties><property name="ON">true</property><property name="OFF">false</property>'
+        "</properties><contqueries>",
+    )
+    found = read(xml, otherBrokers=[FAR])
+    assert isinstance(found, Verdict)
+    assert "a token says whether a connector is active" in found.message
+
+
+def test_contents_of_the_web_and_scripts_become_adapters() -> None:
+    url = connector("url", "u", type="pub", configUrl="file://@ESP_PROJECT_HOME@/c.xml",
+                    interval="5 seconds", properties="A=1")  # fmt: skip
+    socket = connector("websocket", "w", type="pub", url="wss://h/x", contentType="json")
+    script = connector("python", "p", type="pub", code="def publish():\n return True", init="go")
+    lua = connector("lua", "l", type="pub", code="function publish() return true end",
+                    interval="500 milliseconds", maxevents="3")  # fmt: skip
+    made = accepted(project(url + socket + script + lua)).adapters
+    assert [json.loads(one.text())[one.type.name] for one in made] == [
+        {"configuration": "/data/c.xml", "properties": "A=1", "intervalS": 5},
+        {"address": "wss://h/x"},
+        {"language": "python", "code": "def publish():\n return True", "init": "go",
+         "home": "/data"},
+        {"language": "lua", "code": "function publish() return true end", "intervalMs": 500,
+         "maxEvents": 3},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sentence"),
+    [
+        (connector("url", "x", type="pub", configUrl="http://h/c.xml"), "configurl is on a server"),
+        (connector("url", "x", type="pub"), "property 'configurl' is missing"),
+        (connector("websocket", "x", type="pub", url="ws://h", requestHeaders="a:b"),
+         "property 'requestheaders' is not known"),
+        (connector("python", "x", type="pub", code=" "), "property 'code' is missing"),
+        (connector("url", "x", type="pub", configUrl="../c"), "the file /data/../c cannot lie on"),
+    ],
+)  # fmt: skip
+def test_what_says_too_little_is_named_and_does_not_stop_the_deployment(
+    inputs: str, sentence: str
+) -> None:
+    model = accepted(project(inputs))
+    assert model.adapters == ()
+    assert sentence in model.not_run[0]
 
 
 def test_they_start_stay_and_go_with_the_model(
@@ -267,3 +408,12 @@ def test_they_stay_with_the_model_that_leads() -> None:
     assert adapters(old) == ["q/s"]
     assert adapters(new) == ["q/c"]
     assert versions.leading(made, known, [], new) == new
+
+
+def test_that_a_topic_of_type_binary_has_csv_is_said_in_the_status() -> None:
+    """SAS's format is not published, and its failover asks for that type."""
+    model = accepted(project("", connector("kafka", "k", type="sub", kafkatype="binary"), False))
+    verdict = model_valid(Facts(deployment(), model, {}))
+    assert verdict.reason is Reason.VALID
+    assert "topics. Window q/c: kafkatype binary is a format of SAS's own" in verdict.message
+    assert model_valid(Facts(deployment(), accepted(project()), {})).message.endswith(" topics.")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from espha.adapters.config import load
 from espha.adapters.file_input.spec import InputFile
@@ -75,6 +76,39 @@ def test_who_sends_to_an_adapter_finds_it_by_a_service() -> None:
     assert service["selector"].items() <= labels.items()
     (container,) = pods["spec"]["containers"]
     assert {"name": "data", "containerPort": 8090} in container["ports"]
+
+
+def test_each_replica_of_an_input_adapter_can_have_a_volume_of_its_own() -> None:
+    """Their nodes follow from the volumes: nothing binds the pods to each other."""
+    inputs = [{"name": "a", "window": "cq/memory", "file": {"path": "/data/x"},
+               "storage": {"size": "2Gi", "storageClassName": "disks"}}]  # fmt: skip
+    made = adapters.adapters(deployment(adapters={"inputs": inputs}), MODEL.digest)
+    (one,) = [each for each in made if each["kind"] == "StatefulSet"]
+    (claim,) = one["spec"]["volumeClaimTemplates"]
+    assert claim["metadata"]["name"] == "data"
+    assert claim["spec"]["resources"]["requests"]["storage"] == "2Gi"
+    assert claim["spec"]["storageClassName"] == "disks"
+    assert one["spec"]["persistentVolumeClaimRetentionPolicy"]["whenScaled"] == "Retain"
+    pod = one["spec"]["template"]["spec"]
+    assert "data" not in [volume["name"] for volume in pod["volumes"]]
+    assert {"name": "data", "mountPath": "/data"} in pod["containers"][0]["volumeMounts"]
+    assert list(pod["affinity"]) == ["podAntiAffinity"]
+    assert "PodDisruptionBudget" in [each["kind"] for each in made]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({}, "An adapter of files needs a volume"),
+        ({"storage": {}, "volume": {"claimName": "x"}}, "Give volume .* or storage"),
+    ],
+)
+def test_an_input_adapter_of_files_has_one_volume_or_one_for_each_replica(
+    more: dict[str, Any], sentence: str
+) -> None:
+    given = {"name": "a", "window": "cq/memory", "file": {"path": "/data/x"}, **more}
+    with pytest.raises(ValidationError, match=sentence):
+        deployment(adapters={"inputs": [given]})
 
 
 @pytest.mark.parametrize(("replicas", "by_role"), [(1, False), (2, True)])

@@ -6,12 +6,12 @@ from typing import Any, Final, Protocol
 
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.refused import not_a_row
-from espha.adapters.formats.spec import InputFormat
+from espha.adapters.formats.spec import InputFormat, LinesIn
 from espha.connectors.files import record_layout
 from espha.model import Window
 from espha.model.events import BadRecord, Event
 from espha.protocol.sizes import ROW_BYTES
-from espha.records.layout import CsvLayout, Layout, Style
+from espha.records.layout import CsvColumns, CsvLayout, Layout, Style
 from espha.records.rows import MAX_RECORD, csv_rows, decode, encode
 from espha.records.text import (
     NOT_AN_OBJECT,
@@ -44,7 +44,7 @@ class Incoming(Protocol):
         ...
 
 
-def incoming(window: Window, given: InputFormat) -> Incoming:
+def incoming(window: Window, given: InputFormat | LinesIn) -> Incoming:
     """Return what makes records of a window's topic of payloads that are written like this.
 
     Raises:
@@ -53,6 +53,8 @@ def incoming(window: Window, given: InputFormat) -> Incoming:
     form = topic_form(window)
     if given.type == "json":
         return _Objects(window, given, form)
+    if isinstance(given, LinesIn):
+        return _Rows(window, given, form)
     defaults = CsvLayout(upsert=given.upsert, partial=given.partial).defaults()
     if given.protobuf is not None:
         from espha.adapters.formats.protobuf import ProtobufReader
@@ -102,8 +104,8 @@ def within(record: bytes, payload: bytes, where: str, form: str) -> bytes:
 class _Rows:
     """Rows of CSV, one a line."""
 
-    def __init__(self, window: Window, given: InputFormat, form: str) -> None:
-        names = CsvLayout.model_fields.keys() & InputFormat.model_fields.keys()
+    def __init__(self, window: Window, given: CsvColumns, form: str) -> None:
+        names = CsvColumns.model_fields.keys()
         self._layout = CsvLayout(**{name: getattr(given, name) for name in names})
         self._form = form
         if form == "json":
@@ -149,7 +151,7 @@ _NEWLINE: Final = 10
 class _Objects:
     """Objects of JSON: one, several in an array, or one a line."""
 
-    def __init__(self, window: Window, given: InputFormat, form: str) -> None:
+    def __init__(self, window: Window, given: CsvColumns, form: str) -> None:
         layout = Layout(
             format="json",
             upsert=given.upsert,

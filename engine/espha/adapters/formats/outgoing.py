@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from espha.adapters.copying import Taken
-from espha.adapters.formats.spec import AvroOutput, OutputFormat
+from espha.adapters.formats.spec import AvroOutput, LinesOut, OutputFormat
 from espha.adapters.output_records import Rejected, output_reader, rejected
 from espha.connectors.files import record_style
 from espha.model import Window
@@ -26,14 +26,14 @@ class Outgoing(Protocol):
         ...
 
 
-def outgoing(window: Window, given: OutputFormat) -> Outgoing:
+def outgoing(window: Window, given: OutputFormat | LinesOut) -> Outgoing:
     """Return what makes payloads of the records of a window's topic."""
     style = record_style(window)
-    if given.type == "avro":
+    if isinstance(given, OutputFormat) and given.type == "avro":
         from espha.adapters.formats.avro import AvroWriter
 
         return Converted(window, AvroWriter(window, given.avro or AvroOutput()).encode)
-    if given.protobuf is not None:
+    if isinstance(given, OutputFormat) and given.protobuf is not None:
         from espha.adapters.formats.protobuf import ProtobufWriter
 
         return Converted(window, ProtobufWriter(window, given.protobuf).encode)

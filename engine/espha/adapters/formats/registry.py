@@ -20,6 +20,21 @@ _MOST: Final = 4 << 20
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _MAGIC: Final = b"\0"
 _HEAD: Final = 5
+_MOST_REFERENCES: Final = 100
+
+
+class Reference(NamedTuple):
+    """Another schema that a schema refers to.
+
+    Attributes:
+        name: what it is called there; of Protobuf the file that is imported.
+        subject: its subject in the registry.
+        version: its version there.
+    """
+
+    name: str
+    subject: str
+    version: int
 
 
 class Registered(NamedTuple):
@@ -29,13 +44,23 @@ class Registered(NamedTuple):
         id: its number there.
         text: the schema.
         kind: `AVRO`, `PROTOBUF` or `JSON`.
-        whole: it refers to no other schema.
+        references: the schemas that it refers to.
     """
 
     id: int
     text: str
     kind: str
-    whole: bool = True
+    references: tuple[Reference, ...] = ()
+
+    def part(self, kind: str) -> str:
+        """Return the text of a schema of a kind, which may refer to others.
+
+        Raises:
+            ConfigError: it is of another kind.
+        """
+        if self.kind != kind:
+            raise ConfigError(f"schema {self.id} of the registry is {self.kind}, not {kind}")
+        return self.text
 
     def of(self, kind: str) -> str:
         """Return the text of a schema of a kind.
@@ -43,9 +68,8 @@ class Registered(NamedTuple):
         Raises:
             ConfigError: it is of another kind, or not whole.
         """
-        if self.kind != kind:
-            raise ConfigError(f"schema {self.id} of the registry is {self.kind}, not {kind}")
-        if not self.whole:
+        self.part(kind)
+        if self.references:
             raise ConfigError(
                 f"schema {self.id} of the registry refers to others, which is not supported; "
                 "register it as a whole"
@@ -87,6 +111,35 @@ class SchemaRegistry:
         content = self._ask("GET", f"/schemas/ids/{identity}")
         return None if content is None else self._registered(content, identity)
 
+    def referred(self, schema: Registered, kind: str) -> dict[str, str]:
+        """Return the texts of all schemas that a schema refers to, by their names.
+
+        Raises:
+            ConfigError: one of them is not there, or of another kind; or they are too many.
+        """
+        found: dict[str, str] = {}
+        waiting = list(schema.references)
+        while waiting:
+            one = waiting.pop()
+            if one.name in found:
+                continue
+            there = self.version(one.subject, one.version)
+            if there is None:
+                raise ConfigError(
+                    f"the schema registry has no version {one.version} of subject "
+                    f"{one.subject!r}, which schema {schema.id} refers to"
+                )
+            found[one.name] = there.part(kind)
+            waiting += there.references
+            if len(found) > _MOST_REFERENCES or sum(map(len, found.values())) > _MOST:
+                raise ConfigError(f"schema {schema.id} of the registry refers to too many others")
+        return found
+
+    def version(self, subject: str, version: int) -> Registered | None:
+        """Return a version of any subject; None: there is none."""
+        content = self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
+        return None if content is None else self._registered(content, content.get("id"))
+
     def register(self, text: str, kind: str) -> int:
         """Have the subject know a schema, and return its number.
 
@@ -104,7 +157,14 @@ class SchemaRegistry:
         text, kind = content.get("schema"), content.get("schemaType") or "AVRO"
         if not isinstance(text, str) or not isinstance(identity, int):
             raise self._strange(f"schema of subject {self.subject!r}")
-        return Registered(identity, text, str(kind), not content.get("references"))
+        try:
+            references = tuple(
+                Reference(str(one["name"]), str(one.get("subject")), int(one.get("version", 0)))
+                for one in content.get("references") or ()
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise self._strange(f"references of schema {identity}") from None
+        return Registered(identity, text, str(kind), references)
 
     def _ask(
         self, method: str, path: str, body: dict[str, str] | None = None

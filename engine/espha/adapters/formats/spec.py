@@ -25,6 +25,8 @@ _NO_COLUMNS: Final = (
 )
 _RULES: Final = {
     "one": "has(self.definition) != has(self.registry)",
+    "any": "has(self.definition) || has(self.registry)",
+    "named": "!has(self.definition) || has(self.message)",
     "avro": "(has(self.type) && self.type == 'avro') == has(self.avro)",
     "output": "(has(self.type) && self.type == 'avro') || !has(self.avro)",
     "protobuf": "(has(self.type) && self.type == 'protobuf') == has(self.protobuf)",
@@ -113,25 +115,74 @@ class AvroOutput(Part):
     )
 
 
-class ProtobufInput(Part):
+_DEFINITION = "The text of a `.proto` file; it can import Google's own ones."
+
+
+class _ProtobufMessage(Part):
+    """What the settings of messages of Protobuf have in common."""
+
+    definition: str | None = Field(None, min_length=1, max_length=100_000, description=_DEFINITION)
+    message: str | None = Field(
+        None,
+        min_length=1,
+        max_length=250,
+        description="The message's name; of a registry's schema, without it, the first one.",
+    )
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if self.definition is not None and self.message is None:
+            raise ValueError("a definition needs the name of the message")
+        return self
+
+
+class ProtobufInput(_ProtobufMessage):
     """Messages of Protobuf that a source gets."""
 
-    definition: str = Field(
-        min_length=1,
-        max_length=100_000,
-        description="The text of a `.proto` file; it can import Google's own ones.",
+    model_config = ConfigDict(
+        json_schema_extra=check_rules(
+            one="Give exactly one of: definition, registry.",
+            named="A definition needs the name of the message.",
+        )
     )
-    message: str = Field(min_length=1, max_length=250, description="The name of the message in it.")
+
+    registry: Registry | None = Field(
+        None, description="Where their schemas are; each message begins with the number of its own."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.definition is None) == (self.registry is None):
+            raise ValueError("give exactly one of: definition, registry")
+        return self
 
 
-class ProtobufOutput(ProtobufInput):
+class ProtobufOutput(_ProtobufMessage):
     """Messages of Protobuf that a target gets."""
 
+    model_config = ConfigDict(
+        json_schema_extra=check_rules(
+            any="Give definition, registry or both.",
+            named="A definition needs the name of the message.",
+        )
+    )
+
+    registry: Registry | None = Field(
+        None,
+        description="Where the definition is registered, or, without one, taken from; each message "
+        "begins with its number.",
+    )
     opcode: bool = Field(
         True,
         description="The message has `opcode`; without it, what others get does not tell a "
         "deletion from an insert.",
     )
+
+    @model_validator(mode="after")
+    def _any(self) -> Self:
+        if self.definition is None and self.registry is None:
+            raise ValueError("give definition, registry or both")
+        return self
 
 
 class InputFormat(CsvColumns):
@@ -163,6 +214,33 @@ class InputFormat(CsvColumns):
         return self
 
 
+class LinesIn(CsvColumns):
+    """How rows are written that a source gets in lines."""
+
+    model_config = ConfigDict(json_schema_extra=check_rules(csv_type=OF_CSV))
+
+    type: Literal["csv", "json"] = Field(
+        "csv",
+        description="`csv`: rows, one a line; `json`: objects with the fields, and `opcode` and "
+        "`flags` where they have them, one a line or several in an array.",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        refuse_columns(self, self.type)
+        return self
+
+
+class LinesOut(Part):
+    """How rows are written that a target gets in lines."""
+
+    type: Literal["csv", "json"] = Field(
+        "csv",
+        description="`csv`: `opcode,flags,field,…`; `json`: an object with `opcode`, `flags` and "
+        "the fields.",
+    )
+
+
 class OutputFormat(Part):
     """How the rows are written that a target gets."""
 
@@ -188,6 +266,6 @@ class OutputFormat(Part):
         return self
 
 
-def _check_protobuf(kind: str, given: ProtobufInput | None) -> None:
+def _check_protobuf(kind: str, given: ProtobufInput | ProtobufOutput | None) -> None:
     if (kind == "protobuf") != (given is not None):
         raise ValueError("type protobuf and the settings protobuf belong together")

@@ -10,7 +10,6 @@ from aiohttp import web
 
 from espha.adapters.config import Job
 from espha.adapters.formats.incoming import incoming
-from espha.adapters.formats.lines import check_lines
 from espha.adapters.http_input.spec import InputHttp
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel, listening
@@ -33,7 +32,6 @@ _RETRY: Final = {"Retry-After": "1"}
 
 def run(job: Job, given: InputHttp) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
-    check_lines(given.format)
     made = incoming(job.window, given.format)
 
     def records(body: bytes, where: str) -> list[bytes]:

@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from espha.adapters.config import AdapterType, Part
-from espha.adapters.formats.spec import InputFormat
+from espha.adapters.formats.spec import LinesIn
 
 
 class InputHttp(Part):
@@ -17,7 +17,7 @@ class InputHttp(Part):
     port: int = Field(
         ge=1024, le=65_535, description="Port on which it takes requests: POST, at any path."
     )
-    format: InputFormat = Field(InputFormat(), description="How the rows in a body are written.")
+    format: LinesIn = Field(LinesIn(), description="How the rows in a body are written.")
     max_bytes: int = Field(
         1 << 20,
         ge=1024,

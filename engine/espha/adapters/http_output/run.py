@@ -13,7 +13,6 @@ from urllib3.exceptions import HTTPError
 from espha.adapters.acknowledged import KeptOffset
 from espha.adapters.config import Job
 from espha.adapters.copying import Taken, copy
-from espha.adapters.formats.lines import check_lines
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.http_output.spec import OutputHttp
 from espha.adapters.output_records import Rejected
@@ -30,7 +29,6 @@ Post = Callable[[bytes, Mapping[str, str]], None]
 
 def run(job: Job, given: OutputHttp) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
-    check_lines(given.format)
     made = outgoing(job.window, given.format)
     post = poster(given, secret(AUTHORIZATION))
     copy(

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from espha.adapters.config import AdapterType, Part
-from espha.adapters.formats.spec import OutputFormat
+from espha.adapters.formats.spec import LinesOut
 
 
 class OutputHttp(Part):
@@ -20,8 +20,8 @@ class OutputHttp(Part):
         description="Where rows are posted to, `http[s]://HOST[:PORT]/PATH`. What the variable "
         "HTTP_AUTHORIZATION holds (from a Secret) is sent as header Authorization."
     )
-    format: OutputFormat = Field(
-        OutputFormat(), description="How the rows in a body are written, one a line."
+    format: LinesOut = Field(
+        LinesOut(), description="How the rows in a body are written, one a line."
     )
     max_rows: int = Field(500, ge=1, le=5000, description="So many rows at most in a request.")
     timeout_s: float = Field(

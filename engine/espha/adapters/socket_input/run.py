@@ -19,7 +19,6 @@ import structlog
 
 from espha.adapters.config import Job
 from espha.adapters.formats.incoming import Incoming, incoming
-from espha.adapters.formats.lines import check_lines
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel, Receiver, listening
@@ -90,7 +89,6 @@ class Numbers(NamedTuple):
 
 def run(job: Job, given: InputSocket) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
-    check_lines(given.format)
     made = incoming(job.window, given.format)
     publish(job, lambda found: Sockets(given, made, position_of(job.name, found), job.host))
 

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from espha.adapters.config import AdapterType, Part
-from espha.adapters.formats.spec import InputFormat
+from espha.adapters.formats.spec import LinesIn
 
 
 class InputSocket(Part):
@@ -23,7 +23,7 @@ class InputSocket(Part):
         Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$", max_length=260)]
         | None
     ) = Field(None, description="The peer to connect to and to read from, `HOST:PORT`.")
-    format: InputFormat = Field(InputFormat(), description="How a line is written.")
+    format: LinesIn = Field(LinesIn(), description="How a line is written.")
     ids: bool = Field(
         False,
         description="Peers name their stream and number their lines, and are told what is "

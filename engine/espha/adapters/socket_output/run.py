@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from espha.adapters.acknowledged import KeptOffset
 from espha.adapters.config import ConfigError, Job
 from espha.adapters.copying import Taken, copy
-from espha.adapters.formats.lines import check_lines
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.output_records import Rejected, rejected
 from espha.adapters.socket_output.spec import OutputSocket
@@ -23,7 +22,6 @@ _NUMBER: Final = re.compile(rb"[0-9]{1,18}")
 
 def run(job: Job, given: OutputSocket) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
-    check_lines(given.format)
     made = outgoing(job.window, given.format)
 
     def opened(identity: str) -> Output:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from espha.adapters.config import AdapterType, Part
-from espha.adapters.formats.spec import OutputFormat
+from espha.adapters.formats.spec import LinesOut
 
 
 class OutputSocket(Part):
@@ -14,7 +14,7 @@ class OutputSocket(Part):
     connect: Annotated[
         str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$", max_length=260)
     ] = Field(description="The peer to send to, `HOST:PORT`.")
-    format: OutputFormat = Field(OutputFormat(), description="How a line is written.")
+    format: LinesOut = Field(LinesOut(), description="How a line is written.")
     ids: bool = Field(
         False,
         description="Lines are numbered, and the peer says which it has, as an input adapter with "

@@ -6,11 +6,11 @@ from typing import Any, Final
 import urllib3
 from lxml import etree
 
+from espha.mapping import Mapper, MappingError, configuration, holder
 from espha.model import Window
 from espha.model.events import BadRecord
 from espha.model.xml import text_of
 from espha.offline.arrivals import Arrival
-from espha.offline.mapping import Mapper, MappingError, configuration
 from espha.offline.outside.common import MAX_BYTES, QUIET_SECONDS, SECONDS, NotReached
 from espha.offline.places import Places
 from espha.records.layout import Layout
@@ -147,7 +147,7 @@ def websocket_arrivals(
     except ImportError:
         raise NotReached("it needs the package websockets: pip install espha[connectors]") from None
     root = read_configuration(properties, places, values)
-    read = _plain(window) if root is None else _of_messages(_mapper(_holder(root), window), window)
+    read = _plain(window) if root is None else _of_messages(_mapper(holder(root), window), window)
     address = _property(properties, "url")
     headers = [
         tuple(pair.partition(":")[::2])
@@ -176,16 +176,6 @@ def websocket_arrivals(
                 yield from read(name, text)
 
     return arrivals()
-
-
-def _holder(root: etree._Element) -> etree._Element:
-    """Return the element that holds functions and loops."""
-    for tag in ("event-loops", "function-context"):
-        found = next(root.iter(tag), None)
-        parent = None if found is None else found.getparent()
-        if parent is not None:
-            return parent
-    return root
 
 
 _Read = Callable[[str, str], Iterator[Arrival]]

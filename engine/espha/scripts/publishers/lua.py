@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from lupa import lua54
 
-from espha.offline.publishers.common import (
+from espha.scripts.publishers.common import (
     MAX_EVENTS,
     Csv,
     Item,

@@ -1,4 +1,4 @@
-"""The process that a publisher in Python lives in; started by `espha.offline.publishers.python`.
+"""The process that a publisher in Python lives in; started by `espha.scripts.publishers.python`.
 
 It stands alone: only the standard library, no part of the engine. A line of JSON comes in on
 standard input, a line of JSON goes out on standard output: `[true, answer]` or `[false, reason]`.

@@ -41,6 +41,16 @@ def configuration(xml: bytes, values: Mapping[str, str]) -> etree._Element:
         raise MappingError(str(error)) from None
 
 
+def holder(root: etree._Element) -> etree._Element:
+    """Return the element of a configuration that holds functions and loops."""
+    for tag in ("event-loops", "function-context"):
+        found = next(root.iter(tag), None)
+        parent = None if found is None else found.getparent()
+        if parent is not None:
+            return parent
+    return root
+
+
 class Mapper:
     """Makes events of contents."""
 

@@ -1,16 +1,12 @@
 """What a publisher's script makes, as events of a source window."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from espha.model import Window
-from espha.model.events import BadRecord
 from espha.offline.arrivals import Arrival
 from espha.offline.feeds import ended
-from espha.offline.publishers.common import Csv, Item, Publisher, PublisherError
-from espha.records.layout import Layout
-from espha.records.rows import csv_rows
-from espha.records.text import event_reader, read_flags, read_opcode
+from espha.records.published import item_reader
+from espha.scripts.publishers.common import Item, Publisher, PublisherError
 
 _MOST_EMPTY = 1_000
 """Calls in a row that may give nothing, where no interval is between them."""
@@ -33,7 +29,7 @@ class ScriptFeed:
         interval: int,
         most: int | None,
         endless: int | None,
-        layout: Layout,
+        date_format: str,
     ) -> None:
         """Make ready.
 
@@ -44,7 +40,7 @@ class ScriptFeed:
             interval: milliseconds between two calls.
             most: how many events it makes at most; None: no limit of its own.
             endless: after how many events one without a limit is ended; None: never.
-            layout: how its values and its rows of CSV are written.
+            date_format: how dates are written in its values and its rows of CSV.
         """
         self.name, self.window = name, window.path
         self.finished = False
@@ -58,9 +54,7 @@ class ScriptFeed:
         self._empty = 0
         self._next: int | None = None
         self._waiting: Iterator[Arrival] = iter(())
-        plain = Layout(opcode=False, flags=False, date_format=layout.date_format)
-        self._layout = plain
-        self._read = event_reader(window, plain)
+        self._read = item_reader(window, date_format)
 
     def take(self, limit: int, now: int) -> list[Arrival]:
         """Return what the calls up to `now` give; see `espha.offline.feeds.Feed`.
@@ -110,29 +104,8 @@ class ScriptFeed:
             self.finished = not arrivals
 
     def _arrivals(self, item: Item) -> Iterator[Arrival]:
-        if not isinstance(item, Csv):
-            yield self._arrival(dict(item), "", "", 0)
-            return
-        line = 1
-        for row in csv_rows(item.text.encode("utf-8", "surrogateescape"), self._layout, final=True):
-            if row.content:
-                yield self._arrival(row.content, item.opcode, item.flags, line)
-            line += row.lines
-
-    def _arrival(self, content: Any, opcode: str, flags: str, line: int) -> Arrival:
-        try:
-            if isinstance(content, dict):
-                opcode = str(content.pop("_opcode", None) or content.get("opcode") or "")
-                flags = str(content.pop("_flags", ""))
-                content = {**content, "opcode": "I", "flags": "N"}
-            event = self._read(content)
-            event = event._replace(
-                opcode=read_opcode(opcode) if opcode else event.opcode,
-                flags=read_flags(flags) if flags else event.flags,
-            )
-        except BadRecord as refusal:
-            return Arrival(self.window, self.name, line, None, refusal.reason)
-        return Arrival(self.window, self.name, line, event)
+        for made in self._read(item):
+            yield Arrival(self.window, self.name, made.line, made.event, made.reason)
 
     def due(self, now: int) -> int | None:
         """Return the time of the next call."""

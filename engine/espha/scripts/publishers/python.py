@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from espha.offline.publishers import child
-from espha.offline.publishers.common import MAX_EVENTS, SECONDS, Published, PublisherError
+from espha.scripts.publishers import child
+from espha.scripts.publishers.common import MAX_EVENTS, SECONDS, Published, PublisherError
 
 _MAX_ANSWER: Final = 64 * 1024 * 1024
 

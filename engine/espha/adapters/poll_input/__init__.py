@@ -1,0 +1,1 @@
+"""Asks addresses for their contents at an interval."""

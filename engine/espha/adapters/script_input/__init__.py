@@ -1,0 +1,1 @@
+"""Calls a script that makes events."""

@@ -1,0 +1,1 @@
+"""Takes the messages of a WebSocket."""
