@@ -180,7 +180,10 @@ def _file_or_socket(task: Task) -> _Made:
 
 def _settings(program: str, task: Task, database: str) -> _Made:
     if program == FILE_ADAPTER:
-        return _guarded(task.found, lambda: _file_or_socket(task))
+        kind, told = _guarded(task.found, lambda: _file_or_socket(task))
+        # Scripts remove the result before they start: what was written stays written.
+        follow = {"missing": "new"} if (kind, task.direction) == ("file", "sub") else {}
+        return kind, {**told, **follow}
     if program in _STREAMS:
         return _guarded(task.found, lambda: (program, _STREAMS[program](task)))
     if _TABLE not in [one.name for one in adapters(task.direction)]:

@@ -85,10 +85,10 @@ def test_a_subscriber() -> None:
     found = of(
         f"dfesp_fs_adapter -k sub -h {URL}?snapshot=false -f out.csv -t csv -l kafka -j alone.cfg"
     )
-    assert values(found)["file"] == {"path": "out.csv"}
+    assert values(found)["file"] == {"path": "out.csv", "missing": "new"}
     header = f"dfesp_fs_adapter -C type=sub,url={URL},fsname=o.csv,header=full,snapshot=true"
     found = of(header)
-    assert values(found)["file"] == {"path": "o.csv", "header": "full"}
+    assert values(found)["file"] == {"path": "o.csv", "header": "full", "missing": "new"}
     assert any(note.startswith("snapshot has no effect") for note in found.notes)
 
 
@@ -97,6 +97,7 @@ def test_a_subscriber_whose_files_are_rotated() -> None:
     assert values(found)["file"] == {
         "path": "o.json",
         "format": "json",
+        "missing": "new",
         "rotateSeconds": 120,
         "rotateBytes": 1_000_000,
     }
