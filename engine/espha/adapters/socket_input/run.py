@@ -19,7 +19,7 @@ import structlog
 
 from espha.adapters.config import Job
 from espha.adapters.formats.incoming import Incoming, incoming
-from espha.adapters.formats.lines import check_lines
+from espha.adapters.formats.lines import check_lines, check_newlines
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel, Receiver, listening
@@ -91,6 +91,7 @@ class Numbers(NamedTuple):
 def run(job: Job, given: InputSocket) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     check_lines(given.format)
+    check_newlines(given.format)
     made = incoming(job.window, given.format)
     publish(job, lambda found: Sockets(given, made, position_of(job.name, found), job.host))
 
