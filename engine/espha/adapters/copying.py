@@ -16,6 +16,9 @@ from espha.protocol.states import EngineState
 from espha.protocol.status import Lag, OutputProgress
 
 _BATCH = 5_000
+_BATCH_BYTES = 4 << 20
+_STEP = 4
+"""Records taken at once: so many of the largest ones at most come beyond `_BATCH_BYTES`."""
 
 _LOG = structlog.get_logger()
 
@@ -149,16 +152,19 @@ class _Copier:
                 return
 
     def _take(self, consumer: Consumer) -> list[Taken]:
-        """Wait for a record, then take what else is there."""
+        """Wait for a record, then take what else is there, as far as memory shall go."""
         waiting = consumer.poll(1.0)
-        if waiting is None:
-            return []
-        more = consumer.consume(_BATCH, 0)
-        return [
-            Taken(_offset(message), message.value() or b"", _id(message))
-            for message in (waiting, *more)
-            if self._is_record(message)
-        ]
+        more = [] if waiting is None else [waiting]
+        found: list[Taken] = []
+        size = 0
+        while more:
+            for message in filter(self._is_record, more):
+                found.append(Taken(_offset(message), message.value() or b"", _id(message)))
+                size += len(found[-1].value)
+            if len(found) >= _BATCH or size >= _BATCH_BYTES:
+                break
+            more = consumer.consume(_STEP, 0)
+        return found
 
     def _is_record(self, message: Message) -> bool:
         if check(message):
