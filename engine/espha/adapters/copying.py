@@ -37,6 +37,10 @@ class Taken(NamedTuple):
     id: bytes = b""
 
 
+class Waiting(OSError):  # noqa: N818 - it names a state
+    """The other side is not there. It was waited for, so the next try comes without a pause."""
+
+
 class Target(Protocol):
     """Where an output adapter writes to."""
 
@@ -135,7 +139,7 @@ class _Copier:
             except BlockingIOError:
                 self._trouble(f"{self._name}: another adapter writes to it; waiting for its end")
             except OSError as error:
-                self._trouble(problem_of(self._name, error))
+                self._trouble(problem_of(self._name, error), waited=isinstance(error, Waiting))
 
     def _append(self, target: Target, records: Sequence[Taken], offset: int) -> None:
         self._do(lambda: target.append(records, offset))
@@ -146,7 +150,7 @@ class _Copier:
             try:
                 work()
             except OSError as error:
-                self._trouble(problem_of(self._name, error))
+                self._trouble(problem_of(self._name, error), waited=isinstance(error, Waiting))
             else:
                 self._backoff.reset()
                 return
@@ -190,10 +194,11 @@ class _Copier:
         reached = max(offset, self._end) if offset >= self._taken else offset
         return Lag(records_behind(self._consumer, place, reached), "records")
 
-    def _trouble(self, message: str) -> None:
+    def _trouble(self, message: str, *, waited: bool = False) -> None:
         _LOG.error(message)
         self._control.report(EngineState.ACTIVE, False, self._progress(), message=message)
-        self._pause.wait(self._backoff.next())
+        if not waited:
+            self._pause.wait(self._backoff.next())
 
     def _report(self) -> None:
         self._control.report(EngineState.ACTIVE, True, self._progress())

@@ -119,8 +119,6 @@ def socket_settings(task: Task) -> dict[str, Any]:
     if not (port.isascii() and port.isdigit() and int(port) < 65_536):
         task.found.refuse("there is no port of 65535 at most: give port, or fsname HOST:PORT")
         return {}
-    if task.direction == "sub" and not host:
-        task.found.refuse("a socket of type sub connects to its peer: give its host, too")
     where = {"connect": f"{host}:{port}"} if host else {"port": int(port)}
     numbered = {"ids": True} if flag_property(task.values, "ids") else {}
     return {**where, **_format(task, "fstype"), **numbered}

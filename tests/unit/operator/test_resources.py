@@ -88,6 +88,15 @@ def test_of_several_adapters_that_listen_the_service_leads_to_the_active_one(
     assert (selector.get("espha.dev/role") == "active") is by_role
 
 
+def test_an_output_that_waits_for_its_peer_has_a_service() -> None:
+    outputs = [{"name": "s", "window": "cq/outbound", "socket": {"port": 7000}}]
+    made = adapters.adapters(deployment(adapters={"outputs": outputs}), MODEL.digest)
+    service = named(made, "Service", "demo-output-s")["spec"]
+    assert [one["port"] for one in service["ports"]] == [7000]
+    pods = named(made, "StatefulSet", "demo-output-s")["spec"]["template"]
+    assert service["selector"].items() <= pods["metadata"]["labels"].items()
+
+
 def test_an_adapter_does_not_listen_where_its_pod_does() -> None:
     inputs = [{"name": "posts", "window": "cq/memory", "http": {"port": 8080}}]
     with pytest.raises(ValueError, match="8080, 8081, 8082; choose another port"):
