@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from espha.adapters.config import Direction
 from espha.adapters.findings import CONNECTION, DATES, SNAPSHOT, Findings, check_names
+from espha.adapters.translated_files import COLUMNS
 from espha.connectors.files import (
     KAFKA_SOURCE_PROPERTIES,
     SOURCE_PROPERTIES,
@@ -218,11 +219,8 @@ def _format(task: Task, name: str) -> dict[str, Any]:
     elif kind != "csv":
         task.found.refuse(f"{name} {kind[:60]!r} cannot be followed; use csv or json")
     if told.get("type"):
-        told = {one: value for one, value in told.items() if one not in _COLUMNS}
+        told = {one: value for one, value in told.items() if one not in COLUMNS}
     return {"format": told} if told else {}
-
-
-_COLUMNS: Final = ("opcode", "flags", "autogenField", "delimiter")
 
 
 def _read_as(task: Task) -> dict[str, Any]:

@@ -27,7 +27,14 @@ from espha.adapters.translated_streams import (
     timer_settings,
 )
 from espha.adapters.types import InputConfig, OutputConfig, adapters
-from espha.connectors.commands import CAS_ADAPTER, DATABASE_ADAPTER, FILE_ADAPTER, CommandLine
+from espha.connectors.commands import (
+    CAS_ADAPTER,
+    DATABASE_ADAPTER,
+    FILE_ADAPTER,
+    STREAM_ADAPTERS,
+    URL_ADAPTER,
+    CommandLine,
+)
 from espha.connectors.databases import postgres_url
 from espha.connectors.kafka_cfg import KafkaCfg, read_kafka_cfg
 
@@ -106,8 +113,9 @@ def translate(
         read: reads a text file; raises OSError.
         given: what is said beside it.
     """
-    if line.program not in _PROGRAMS:
-        return Translation(problems=(_no_substitute(line.program),))
+    program = STREAM_ADAPTERS.get(line.program, line.program)
+    if program not in _PROGRAMS:
+        return Translation(problems=(_no_substitute(program),))
     found = Findings(problems=list(line.problems))
     values = dict(line.properties)
     if not line.program.startswith("dfesp_"):
@@ -120,9 +128,9 @@ def translate(
     config = None
     if direction is not None:
         task = Task(direction, values, read, found)
-        kind, settings = _settings(line.program, task, given.database)
+        kind, settings = _settings(program, task, given.database)
         group = cfg.group if cfg.failover and direction == "pub" else ""
-        made = given.name or _name_of(line.program, group, window, values)
+        made = given.name or _name_of(program, group, window, values)
         config = _config(direction, {"name": made, "window": window, kind: settings}, found)
     return Translation(
         config=config,
@@ -239,6 +247,11 @@ def _table(
 
 
 def _no_substitute(program: str) -> str:
+    if program == URL_ADAPTER:
+        return (
+            f"there is no substitute for {program!r}: nothing here fetches from a server. Let the "
+            "server post to an adapter of http, or pipe what fetches into `espha adapter send`"
+        )
     sources, targets = (", ".join(one.name for one in adapters(way)) for way in ("pub", "sub"))
     return (
         f"there is no substitute for {program[:60]!r} (there are adapters of type pub for: "

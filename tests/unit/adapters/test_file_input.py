@@ -3,12 +3,13 @@
 import gzip
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 from backports import zstd
 
-from espha.adapters.config import Held
+from espha.adapters.config import ConfigError, Held
 from espha.adapters.file_input.position import Position
 from support.files import Clock, append, opened, polled
 
@@ -30,6 +31,14 @@ def test_a_growing_file_is_read_by_whole_lines(path: Path) -> None:
     assert polled(source) == [["2", "b"]]
     place = source.position.place
     assert (place.line, place.offset, place.generation) == (4, path.stat().st_size, 1)
+
+
+def test_a_pipe_is_no_file(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match="pipe it into `espha adapter send`"):
+        opened(path).poll()
+    with pytest.raises(ConfigError, match="pipe it into `espha adapter send`"):
+        opened(Path("/dev/null")).poll()
 
 
 def test_the_last_line_of_a_file_that_does_not_grow_needs_no_newline(path: Path) -> None:

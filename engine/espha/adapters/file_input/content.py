@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Final, Protocol
 
 from backports import zstd
 
+from espha.adapters.config import ConfigError
 from espha.adapters.formats.encodings import (
     UTF_8,
     Transcoder,
@@ -305,12 +307,14 @@ def open_content(path: Path, encoding: str = UTF_8) -> Content | None:
         encoding: of its text, when it is expanded.
 
     Raises:
+        ConfigError: it is a pipe or a device.
         OSError: it is not there, or cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
+        _check_kind(path, os.fstat(descriptor).st_mode)
         beginning = os.pread(descriptor, max(map(len, _KINDS)), 0)
-    except OSError:
+    except BaseException:
         os.close(descriptor)
         raise
     if any(kind.startswith(beginning) and kind != beginning for kind in _KINDS):
@@ -321,3 +325,11 @@ def open_content(path: Path, encoding: str = UTF_8) -> Content | None:
             return _Expanded(descriptor, expander, encoding)
     plain = _Plain(descriptor)
     return plain if encoding == UTF_8 else _Encoded(plain, encoding)
+
+
+def _check_kind(path: Path, mode: int) -> None:
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        raise ConfigError(
+            f"{path} is a pipe or a device, and cannot be read on from a position: pipe it into "
+            "`espha adapter send`"
+        )
