@@ -1,10 +1,5 @@
 """Scripts with command lines of SAS Event Stream Processing, run as they are written."""
 
-import os
-import shlex
-import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +11,7 @@ from espha.checker.watch import read_all
 from espha.connectors.topics import topic_plan
 from espha.kafka.writer import FencedWriter, Record
 from espha.reader import read_project
+from support.desk import Desk
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -39,60 +35,6 @@ failovergroup="{group}"
 ALONE = '{{\nkafka =\n{{\nhostport = "{kafka}"\n}}\nsas =\n{{\nprotobuf = false\n}}\n}}\n'
 
 
-class Desk:
-    """A machine on which `dfesp_fs_adapter` is ours, and the scripts that were started there."""
-
-    def __init__(self, folder: Path, prefix: str) -> None:
-        self.folder, self._prefix = folder, prefix
-        self._started: list[subprocess.Popen[bytes]] = []
-        program = folder / "bin" / "dfesp_fs_adapter"
-        program.parent.mkdir()
-        program.write_text(
-            f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m espha.cli adapter run "$0" "$@"\n'
-        )
-        program.chmod(0o755)
-
-    def start(self, command: str) -> subprocess.Popen[bytes]:
-        """Run a script with a command line in it."""
-        script = self.folder / f"start-{len(self._started)}.sh"
-        script.write_text(
-            f"#!/bin/sh\nBPATH=$DFESP_HOME/bin\n\n$BPATH/dfesp_fs_adapter {command}\n"
-        )
-        environment = {
-            **os.environ,
-            "DFESP_HOME": str(self.folder),
-            "ESPHA_MODEL": str(MODEL),
-            "ESPHA_PREFIX": self._prefix,
-            "PYTHONPATH": os.pathsep.join(["engine", os.environ.get("PYTHONPATH", "")]),
-        }
-        log = (self.folder / f"{script.name}.log").open("wb")
-        process = subprocess.Popen(
-            ["/bin/sh", str(script)],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        self._started.append(process)
-        return process
-
-    def log(self, process: subprocess.Popen[bytes]) -> str:
-        """Return what a script has written."""
-        return (self.folder / f"start-{self._started.index(process)}.sh.log").read_text()
-
-    @staticmethod
-    def kill(process: subprocess.Popen[bytes]) -> None:
-        """Kill everything that a script has started."""
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
-
-    def stop(self) -> None:
-        """End all scripts."""
-        for process in self._started:
-            if process.poll() is None:
-                self.kill(process)
-
-
 @pytest.fixture
 def prefix(kafka: Kafka) -> str:
     """Topics of the model with a prefix of their own."""
@@ -103,7 +45,7 @@ def prefix(kafka: Kafka) -> str:
 
 @pytest.fixture
 def desk(tmp_path: Path, prefix: str) -> Iterator[Desk]:
-    made = Desk(tmp_path, prefix)
+    made = Desk(tmp_path, MODEL, prefix)
     try:
         yield made
     finally:

@@ -12,6 +12,7 @@ import pytest
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST, free_ports
 from support.adapters import Adapters, stopped_at_the_end
+from support.callers import NumberedCaller
 from support.peers import NumberedPeer, Poster, Receiver, Sender
 from support.servers import Kafka, ZooKeeper, wait_until
 
@@ -98,6 +99,9 @@ def test_rows_reach_the_net_once_by_their_ids_whatever_is_killed(net: Adapters) 
     address = f"http://{HOST}:{web.server_address[1]}/rows"
     net.start("web-0", "output", http={"address": address, "maxRows": 20})
     net.start("peer-0", "output", socket={"connect": numbers.address, "ids": True})
+    (port,) = free_ports(1)
+    net.start("caller-0", "output", socket={"port": port, "ids": True})
+    caller = NumberedCaller(port)
     writer = FencedWriter(net.kafka.bootstrap, f"test-{net.prefix}")
     writer.fence()
     expected: list[str] = []
@@ -115,8 +119,11 @@ def test_rows_reach_the_net_once_by_their_ids_whatever_is_killed(net: Adapters) 
         wait_until(lambda: len(numbers.rows) >= len(expected), 120, "the last line")
         assert web.rows() == expected
         assert web.differ == 0
+        wait_until(lambda: len(caller.rows) >= len(expected), 120, "the last line that is fetched")
         assert numbers.rows == expected
+        assert caller.rows == expected
     finally:
         web.shutdown()
         web.server_close()
         numbers.close()
+        caller.close()

@@ -18,6 +18,7 @@ _GROUPS: Final = {
     "live": "output goes on",
     "poison": "no record stops every engine",
     "edges": "adapters, each row once",
+    "operator": "the operator does no harm",
 }
 
 

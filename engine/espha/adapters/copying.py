@@ -16,6 +16,9 @@ from espha.protocol.states import EngineState
 from espha.protocol.status import Lag, OutputProgress
 
 _BATCH = 5_000
+_BATCH_BYTES = 4 << 20
+_STEP = 4
+"""Records taken at once: so many of the largest ones at most come beyond `_BATCH_BYTES`."""
 
 _LOG = structlog.get_logger()
 
@@ -32,6 +35,10 @@ class Taken(NamedTuple):
     offset: int
     value: bytes
     id: bytes = b""
+
+
+class Waiting(OSError):  # noqa: N818 - it names a state
+    """The other side is not there. It was waited for, so the next try comes without a pause."""
 
 
 class Target(Protocol):
@@ -132,7 +139,7 @@ class _Copier:
             except BlockingIOError:
                 self._trouble(f"{self._name}: another adapter writes to it; waiting for its end")
             except OSError as error:
-                self._trouble(problem_of(self._name, error))
+                self._trouble(problem_of(self._name, error), waited=isinstance(error, Waiting))
 
     def _append(self, target: Target, records: Sequence[Taken], offset: int) -> None:
         self._do(lambda: target.append(records, offset))
@@ -143,22 +150,25 @@ class _Copier:
             try:
                 work()
             except OSError as error:
-                self._trouble(problem_of(self._name, error))
+                self._trouble(problem_of(self._name, error), waited=isinstance(error, Waiting))
             else:
                 self._backoff.reset()
                 return
 
     def _take(self, consumer: Consumer) -> list[Taken]:
-        """Wait for a record, then take what else is there."""
+        """Wait for a record, then take what else is there, as far as memory shall go."""
         waiting = consumer.poll(1.0)
-        if waiting is None:
-            return []
-        more = consumer.consume(_BATCH, 0)
-        return [
-            Taken(_offset(message), message.value() or b"", _id(message))
-            for message in (waiting, *more)
-            if self._is_record(message)
-        ]
+        more = [] if waiting is None else [waiting]
+        found: list[Taken] = []
+        size = 0
+        while more:
+            for message in filter(self._is_record, more):
+                found.append(Taken(_offset(message), message.value() or b"", _id(message)))
+                size += len(found[-1].value)
+            if len(found) >= _BATCH or size >= _BATCH_BYTES:
+                break
+            more = consumer.consume(_STEP, 0)
+        return found
 
     def _is_record(self, message: Message) -> bool:
         if check(message):
@@ -184,10 +194,11 @@ class _Copier:
         reached = max(offset, self._end) if offset >= self._taken else offset
         return Lag(records_behind(self._consumer, place, reached), "records")
 
-    def _trouble(self, message: str) -> None:
+    def _trouble(self, message: str, *, waited: bool = False) -> None:
         _LOG.error(message)
         self._control.report(EngineState.ACTIVE, False, self._progress(), message=message)
-        self._pause.wait(self._backoff.next())
+        if not waited:
+            self._pause.wait(self._backoff.next())
 
     def _report(self) -> None:
         self._control.report(EngineState.ACTIVE, True, self._progress())

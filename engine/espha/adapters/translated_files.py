@@ -18,6 +18,9 @@ from espha.records.layout import CsvLayout
 
 _SOCKET: Final = re.compile(r"[A-Za-z0-9._-]*:\d{1,5}")
 _ROTATION: Final = {"periodicity": "rotateSeconds", "maxfilesize": "rotateBytes"}
+COLUMNS: Final = ("opcode", "flags", "autogenField", "delimiter")
+"""Settings that rows of CSV have only."""
+_STREAMS: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _RATE: Final = "rows pass as fast as they come"
 _ENDLESS: Final = "the adapter does not end with the file; it waits for more until it is ended"
 
@@ -45,8 +48,13 @@ def file_settings(
 
 def _input_file(values: Mapping[str, str], found: Findings) -> dict[str, Any]:
     source = file_source(values)
-    if source.layout.format != "csv":
-        found.refuse(f"fstype {source.layout.format} is not read by the file adapter; use csv")
+    form = source.layout.format
+    if form == "xml":
+        found.refuse("fstype xml is not read by the file adapter; use csv or json")
+    if source.file in _STREAMS:
+        found.refuse(
+            f"{source.file} cannot be read on from a position: pipe it into `espha adapter send`"
+        )
     if source.rate:
         found.note(f"rate has no effect: {_RATE}")
     for name in ("repeatcount", "maxevents"):
@@ -57,6 +65,10 @@ def _input_file(values: Mapping[str, str], found: Findings) -> dict[str, Any]:
     layout = CsvLayout.model_validate(
         source.layout.model_dump(include=set(CsvLayout.model_fields))
     ).model_dump(by_alias=True, exclude_defaults=True)
+    if form == "json":
+        found.note("objects of JSON stand in lines: one that goes over several lines is not read")
+        layout = {name: value for name, value in layout.items() if name not in COLUMNS}
+        layout["format"] = form
     growing = {"growing": True} if source.growing else {}
     return {"path": source.file, **growing, **layout}
 

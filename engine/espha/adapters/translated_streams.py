@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from espha.adapters.config import Direction
 from espha.adapters.findings import CONNECTION, DATES, SNAPSHOT, Findings, check_names
+from espha.adapters.translated_files import COLUMNS
 from espha.connectors.files import (
     KAFKA_SOURCE_PROPERTIES,
     SOURCE_PROPERTIES,
@@ -119,8 +120,6 @@ def socket_settings(task: Task) -> dict[str, Any]:
     if not (port.isascii() and port.isdigit() and int(port) < 65_536):
         task.found.refuse("there is no port of 65535 at most: give port, or fsname HOST:PORT")
         return {}
-    if task.direction == "sub" and not host:
-        task.found.refuse("a socket of type sub connects to its peer: give its host, too")
     where = {"connect": f"{host}:{port}"} if host else {"port": int(port)}
     numbered = {"ids": True} if flag_property(task.values, "ids") else {}
     return {**where, **_format(task, "fstype"), **numbered}
@@ -220,11 +219,8 @@ def _format(task: Task, name: str) -> dict[str, Any]:
     elif kind != "csv":
         task.found.refuse(f"{name} {kind[:60]!r} cannot be followed; use csv or json")
     if told.get("type"):
-        told = {one: value for one, value in told.items() if one not in _COLUMNS}
+        told = {one: value for one, value in told.items() if one not in COLUMNS}
     return {"format": told} if told else {}
-
-
-_COLUMNS: Final = ("opcode", "flags", "autogenField", "delimiter")
 
 
 def _read_as(task: Task) -> dict[str, Any]:

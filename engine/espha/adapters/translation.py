@@ -33,7 +33,14 @@ from espha.adapters.translated_web import (
     websocket_settings,
 )
 from espha.adapters.types import InputConfig, OutputConfig, adapters
-from espha.connectors.commands import CAS_ADAPTER, DATABASE_ADAPTER, FILE_ADAPTER, CommandLine
+from espha.connectors.commands import (
+    CAS_ADAPTER,
+    DATABASE_ADAPTER,
+    FILE_ADAPTER,
+    STREAM_ADAPTERS,
+    URL_ADAPTER,
+    CommandLine,
+)
 from espha.connectors.kafka_cfg import KafkaCfg, read_kafka_cfg
 
 _TABLE: Final = "table"
@@ -122,8 +129,9 @@ def translate(
         read: reads a text file; raises OSError.
         given: what is said beside it.
     """
-    if line.program not in _PROGRAMS:
-        return Translation(problems=(_no_substitute(line.program),))
+    program = STREAM_ADAPTERS.get(line.program, line.program)
+    if program not in _PROGRAMS:
+        return Translation(problems=(_no_substitute(program),))
     found = Findings(problems=list(line.problems))
     values = dict(line.properties)
     if not line.program.startswith("dfesp_"):
@@ -136,9 +144,9 @@ def translate(
     config = None
     if direction is not None:
         task = Task(direction, values, read, found)
-        kind, settings = _settings(line.program, task, given.database)
+        kind, settings = _settings(program, task, given.database)
         group = cfg.group if cfg.failover and direction == "pub" else ""
-        made = given.name or _name_of(line.program, group, window, values)
+        made = given.name or _name_of(program, group, window, values)
         config = _config(direction, {"name": made, "window": window, kind: settings}, found)
     return Translation(
         config=config,
@@ -223,7 +231,10 @@ def _file_or_socket(task: Task) -> _Made:
 
 def _settings(program: str, task: Task, database: str) -> _Made:
     if program == FILE_ADAPTER:
-        return _guarded(task.found, lambda: _file_or_socket(task))
+        kind, told = _guarded(task.found, lambda: _file_or_socket(task))
+        # Scripts remove the result before they start: what was written stays written.
+        follow = {"missing": "new"} if (kind, task.direction) == ("file", "sub") else {}
+        return kind, {**told, **follow}
     if program in _STREAMS:
         return _guarded(task.found, lambda: (program, _STREAMS[program](task)))
     if _TABLE not in [one.name for one in adapters(task.direction)]:
@@ -279,6 +290,11 @@ def _table(
 
 
 def _no_substitute(program: str) -> str:
+    if program == URL_ADAPTER:
+        return (
+            f"the command line of {program!r} is not read; an input adapter with poll fetches from "
+            "a server, or let the server post to one with http"
+        )
     sources, targets = (", ".join(one.name for one in adapters(way)) for way in ("pub", "sub"))
     return (
         f"there is no substitute for {program[:60]!r} (there are adapters of type pub for: "

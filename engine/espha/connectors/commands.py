@@ -8,6 +8,13 @@ from typing import Final, NamedTuple
 FILE_ADAPTER: Final = "dfesp_fs_adapter"
 DATABASE_ADAPTER: Final = "dfesp_db_adapter"
 CAS_ADAPTER: Final = "dfesp_cas_adapter"
+URL_ADAPTER: Final = "dfesp_url_adapter"
+STREAM_ADAPTERS: Final[Mapping[str, str]] = {
+    "dfesp_kafka_adapter": "kafka",
+    "dfesp_mqtt_adapter": "mqtt",
+    "dfesp_socket_adapter": "socket",
+}
+"""Adapters whose properties are those of connectors, and what is meant."""
 
 _COMMON: Final = {"-k": "type", "-h": "url"}
 _VALUED: Final[Mapping[str, Mapping[str, str]]] = {

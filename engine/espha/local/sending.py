@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from espha.adapters.socket_input.lines import Line, Lines
+from espha.adapters.socket_output.peers import peer_of
 from espha.adapters.socket_output.run import Numbered
 from espha.adapters.socket_output.spec import OutputSocket
 from espha.backoff import Backoff
@@ -90,7 +91,7 @@ class _Link:
     def _has_sent(self, lines: list[tuple[int, bytes]]) -> bool:
         try:
             if self._way is None:
-                self._way = Numbered(self._to, self._stream)
+                self._way = Numbered(peer_of(self._to), self._stream)
                 self.before = self._way.offset
             self._way.send(lines, lines[-1][0] + 1)
         except OSError as error:

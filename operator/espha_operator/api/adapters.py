@@ -17,7 +17,7 @@ from espha.adapters.websocket_input.spec import ADDRESS as SOCKETS
 from espha_operator.api.base import Address, ObjectName, Part, rules, text
 from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
 from espha_operator.api.pods import PodTemplate, Variable, by_key, pod_field
-from espha_operator.api.quantities import Resources, Storage, Usual, resources_of
+from espha_operator.api.quantities import Resources, Storage, Usual, own_resources_of, resources_of
 
 USUAL_ADAPTER = Usual("25m", "128Mi", "384Mi", least="192Mi", scratch="256Mi")
 _STEP = r"(\.{0,2}[A-Za-z0-9_-][A-Za-z0-9_.-]*|\.\.\.[A-Za-z0-9_.-]*)"
@@ -60,6 +60,8 @@ _TAKEN = (
 _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."
 _ONE_VOLUME = "Give volume (one for all replicas) or storage (one for each of them), not both."
 
+SECRETS = "/secrets"
+"""Folder with a folder of each Secret. Users choose no path: none lies over what pods need."""
 _PORTS = (HTTP_PORT, HEARTBEAT_PORT, LIFELINE_PORT)
 _PORT_TAKEN = (
     f"The pod itself listens on the ports {', '.join(map(str, _PORTS))}; choose another port."
@@ -70,6 +72,15 @@ class Volume(Part):
     """The volume with the adapter's files; it is mounted at /data."""
 
     claim_name: ObjectName = Field(description="PersistentVolumeClaim in the same namespace.")
+
+
+class SecretFiles(Part):
+    """A Secret whose keys are files of the adapter's pods."""
+
+    secret_name: ObjectName = Field(
+        description="Secret in the same namespace; pods start once it is there. Its keys are files "
+        f"in {SECRETS}/<secretName>, for variables such as MQTT_PASSWORD_FILE in pod.env."
+    )
 
 
 def _paths(settings: type[BaseModel]) -> list[str]:
@@ -250,6 +261,15 @@ class Adapter(AdapterConfig):
     window: WindowName = Field(description="The window, as <query>/<window>.")
     pod: PodTemplate | None = pod_field("the adapter")
     volume: Volume | None = Field(None, description="Where files are; adapters of files need it.")
+    secret_files: list[SecretFiles] | None = Field(
+        None,
+        max_length=8,
+        description="Secrets whose keys are files of the pods: passwords, certificates, keys.",
+        json_schema_extra=by_key("secretName"),
+    )
+    resources: Resources | None = own_resources_of(
+        "adapter", USUAL_ADAPTER, "spec.adapters.resources"
+    )
 
     @model_validator(mode="after")
     def _has_its_volume(self) -> Self:

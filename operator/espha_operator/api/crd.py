@@ -1,5 +1,6 @@
 """The CustomResourceDefinition, made of the pydantic models."""
 
+import json
 from typing import Any
 
 from espha_operator.api.base import SENTENCE, Part, rules
@@ -114,10 +115,42 @@ def _root() -> dict[str, Any]:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": structural(Spec),
+            "spec": _described_once(structural(Spec), set()),
             "status": structural(Status),
         },
         "x-kubernetes-validations": _NAME_RULES,
+    }
+
+
+def _described_once(node: dict[str, Any], seen: set[str]) -> dict[str, Any]:
+    """Return a schema in which only the first of several equal objects describes its fields.
+
+    What `kubectl apply` keeps of a definition is bounded, and components have much in common.
+    """
+    fields = {key: value for key, value in node.items() if key not in ("description", "default")}
+    content = json.dumps(fields, sort_keys=True)
+    if "properties" in node and content in seen:
+        return {**node, **_undescribed(fields)}
+    seen.add(content)
+    result = dict(node)
+    if "items" in node:
+        result["items"] = _described_once(node["items"], seen)
+    if "properties" in node:
+        result["properties"] = {
+            name: _described_once(one, seen) for name, one in node["properties"].items()
+        }
+    return result
+
+
+def _undescribed(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_undescribed(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        name: _undescribed(one)
+        for name, one in node.items()
+        if not (name == "description" and isinstance(one, str))
     }
 
 

@@ -176,6 +176,11 @@ def _given(amounts: dict[str, int | str | None]) -> dict[str, str]:
     return {name: str(value) for name, value in amounts.items() if value is not None}
 
 
+def _enough(whom: str, usual: Usual) -> dict[str, Any]:
+    sentence = f"limits.memory must be at least {usual.least}: no {whom} runs with less."
+    return rules(at_least("limits.memory", usual.least, sentence))
+
+
 def resources_of(whom: str, usual: Usual) -> Any:
     """Return the field with the resources of some containers.
 
@@ -187,16 +192,22 @@ def resources_of(whom: str, usual: Usual) -> Any:
         default_factory=Resources,
         description=f"Requests and limits of each {whom}. Default: requests cpu {usual.cpu} and "
         f"memory {usual.memory}, limit memory {usual.limit}.",
-        json_schema_extra={
-            **OPERATOR_DEFAULT,
-            **rules(
-                at_least(
-                    "limits.memory",
-                    usual.least,
-                    f"limits.memory must be at least {usual.least}: no {whom} runs with less.",
-                )
-            ),
-        },
+        json_schema_extra={**OPERATOR_DEFAULT, **_enough(whom, usual)},
+    )
+
+
+def own_resources_of(whom: str, usual: Usual, others: str) -> Any:
+    """Return the field with the resources of one container, instead of those of all of its kind.
+
+    Args:
+        whom: "adapter", for the description.
+        usual: what they get where nothing is said.
+        others: the field with the resources of all of them.
+    """
+    return Field(
+        None,
+        description=f"Requests and limits of this {whom}, instead of {others}.",
+        json_schema_extra=_enough(whom, usual),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from espha.protocol.settings import Settings
-from espha_operator.api.adapters import USUAL_ADAPTER, Adapter
+from espha_operator.api.adapters import SECRETS, USUAL_ADAPTER, Adapter
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
 from espha_operator.resources import common, supervised, versions
@@ -11,6 +11,8 @@ from espha_operator.resources.meta import Object, checksum
 
 ADAPTER = "adapter"
 _CONFIG = "/etc/espha"
+_READABLE = 0o440
+"""Of files with secrets: for the user and the group of the pod only."""
 
 
 def adapters(deployment: Deployment, digest: str, shared: Container[str] = ()) -> list[Object]:
@@ -49,7 +51,11 @@ def _adapter(
         service=f"{deployment.name}-adapter-headless",
         replicas=adapter.pods,
         container=_container(deployment, adapter),
-        volumes=[_projected(versions.name(deployment, digest), name), *_data(adapter)],
+        volumes=[
+            _projected(versions.name(deployment, digest), name),
+            *_data(adapter),
+            *_secrets(adapter),
+        ],
         checksum=checksum(digest, config),
         # An active one commits what is under way before it ends.
         grace=10,
@@ -86,6 +92,17 @@ def _data(adapter: Adapter) -> list[Object]:
     return [{"name": "data", "persistentVolumeClaim": claim}]
 
 
+def _secrets(adapter: Adapter) -> list[Object]:
+    return [
+        {"name": f"secret-{number}", "secret": {"secretName": name, "defaultMode": _READABLE}}
+        for number, name in enumerate(_secret_names(adapter))
+    ]
+
+
+def _secret_names(adapter: Adapter) -> list[str]:
+    return [one.secret_name for one in adapter.secret_files or []]
+
+
 def _projected(*config_maps: str) -> Object:
     sources = [{"configMap": {"name": name}} for name in config_maps]
     return {"name": "config", "projected": {"sources": sources}}
@@ -100,12 +117,18 @@ def _container(deployment: Deployment, adapter: Adapter) -> Object:
     mounts: list[Object] = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
     if adapter.volume is not None or adapter.own_storage is not None:
         mounts.append({"name": "data", "mountPath": "/data"})
+    mounts += [
+        {"name": f"secret-{number}", "mountPath": f"{SECRETS}/{name}", "readOnly": True}
+        for number, name in enumerate(_secret_names(adapter))
+    ]
     port = [{"name": "data", "containerPort": adapter.port}] if adapter.port else []
     return {
         **made,
         "ports": [*made["ports"], *port],
         "image": spec.image or deployment.images.engine_image,
-        "resources": deployment.spec.adapters.resources.merged(USUAL_ADAPTER),
+        "resources": (adapter.resources or deployment.spec.adapters.resources).merged(
+            USUAL_ADAPTER
+        ),
         "volumeMounts": mounts,
     }
 

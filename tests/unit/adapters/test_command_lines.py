@@ -63,7 +63,7 @@ def test_the_documented_example_is_what_is_printed() -> None:
 def test_a_subscriber_stands_for_no_election(cfg: Path) -> None:
     code, text, said = explained(f"dfesp_fs_adapter -k sub -h {URL} -f out.csv -l kafka", cfg)
     assert code == 0
-    assert json.loads(text)["file"] == {"path": "out.csv"}
+    assert json.loads(text)["file"] == {"path": "out.csv", "missing": "new"}
     assert said[0] == (
         "run it: espha supervise --no-election -- espha adapter output --config FILE"
     )
@@ -111,7 +111,7 @@ def test_options_are_properties() -> None:
     assert json.loads(ready.config.text()) == {
         "name": "mine",
         "window": "cq/source",
-        "file": {"path": "out.csv", "header": "full"},
+        "file": {"path": "out.csv", "header": "full", "missing": "new"},
     }
 
 

@@ -33,7 +33,7 @@ class Topic:
             raise Ended
         return self._messages.pop(0)
 
-    def consume(self, _: int, __: float) -> list[FarMessage]:
+    def consume(self, count: int, _: float) -> list[FarMessage]:
         """Return nothing more."""
         return []
 
@@ -128,3 +128,45 @@ class _NoPause:
 
     def reset(self) -> None:
         pass
+
+
+class Backlog(Topic):
+    """A topic with more than a batch holds, all of it in the client already."""
+
+    def consume(self, count: int, _: float) -> list[FarMessage]:
+        """Return so many of those that are there."""
+        more = [one for one in self._messages[:count] if one is not None]
+        del self._messages[:count]
+        return more
+
+
+class Sizes(Slow):
+    """A target that counts what it is given at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[list[int]] = []
+
+    def append(self, records: Sequence[Taken], offset: int) -> None:
+        """Take them."""
+        super().append(records, offset)
+        self.batches += [[len(one.value) for one in records]] if records else []
+
+
+@pytest.mark.parametrize("size, most", [(1 << 20, 8), (10, 5_003)])
+def test_a_batch_is_bounded_in_rows_and_bytes(
+    monkeypatch: pytest.MonkeyPatch, size: int, most: int
+) -> None:
+    """Rows of 1 MiB: 8 MiB of them at most are held at once, and none is left out."""
+    count = 3 * most + 1
+    messages = []
+    for offset in range(count):
+        made = record(offset)
+        made.value = lambda: bytes(size)  # type: ignore[method-assign]
+        messages.append(made)
+    target = Sizes()
+    said(monkeypatch, Backlog(count, *messages), target)
+    assert sum(map(len, target.batches)) == count
+    assert max(map(len, target.batches)) <= most
+    assert max(map(sum, target.batches)) <= 8 << 20
+    assert len(target.batches) <= 8

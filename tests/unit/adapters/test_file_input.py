@@ -3,12 +3,15 @@
 import gzip
 import hashlib
 import json
+import os
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from backports import zstd
 
-from espha.adapters.config import Held
+from espha.adapters.config import ConfigError, Held
 from espha.adapters.file_input.position import Position
 from support.files import Clock, append, opened, polled
 
@@ -30,6 +33,14 @@ def test_a_growing_file_is_read_by_whole_lines(path: Path) -> None:
     assert polled(source) == [["2", "b"]]
     place = source.position.place
     assert (place.line, place.offset, place.generation) == (4, path.stat().st_size, 1)
+
+
+def test_a_pipe_is_no_file(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match="pipe it into `espha adapter send`"):
+        opened(path).poll()
+    with pytest.raises(ConfigError, match="pipe it into `espha adapter send`"):
+        opened(Path("/dev/null")).poll()
 
 
 def test_the_last_line_of_a_file_that_does_not_grow_needs_no_newline(path: Path) -> None:
@@ -255,6 +266,67 @@ def test_what_is_compressed_is_expanded_and_read_on(path: Path, pack: object) ->
     clock.settle()
     found += polled(kept, 3)
     assert found == [[str(number), "row"] for number in range(100_000)] + [["x", "more"]]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+def test_the_mark_of_utf_8_is_no_text_in_what_is_compressed_either(
+    path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    path.write_bytes(pack(b"\xef\xbb\xbfid,name\n1,a\n2,b\n"))
+    source = opened(path, headerLines=1)
+    assert polled(source, 2) == [["1", "a"], ["2", "b"]]
+    path.write_bytes(pack(b"\xef\xbb\xbf3,c\n"))
+    clock = Clock()
+    again = opened(path, clock=clock)
+    assert polled(again, 2) == [["3", "c"]]
+
+
+def test_a_file_and_its_folder_may_come_later(tmp_path: Path) -> None:
+    path = tmp_path / "later" / "in.csv"
+    clock = Clock()
+    source, standby = opened(path, clock=clock), opened(path, clock=clock)
+    for one in (source, standby):
+        assert polled(one, 2) == []
+        assert (one.position.place.offset, one.behind()) == (0, 0)
+    path.parent.mkdir()
+    assert polled(source) == []
+    append(path, b"1,a\n2,b\n")
+    ((_, first), _) = source.poll()
+    standby.advance(first)
+    clock.settle()
+    assert polled(standby) == [["2", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        ("utf-8", bytes),
+        ("utf-8", gzip.compress),
+        ("latin-1", bytes),
+        ("utf-16-le", bytes),
+        ("latin-1", gzip.compress),
+    ],
+)
+def test_memory_is_bounded_whatever_the_length_of_lines(
+    path: Path, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    """A line of 24 MB, then rows of 64 kB each."""
+    lines = [b"x" * 24_000_000, *(b"%d," % number + b"y" * 65_000 for number in range(100))]
+    data = b"".join(line + b"\n" for line in lines)
+    path.write_bytes(pack(data.decode().encode(encoding)))
+    del data, lines
+    source = opened(path, encoding=encoding)
+    tracemalloc.start()
+    try:
+        found = []
+        for _ in range(60):
+            found += [(row.columns[0][:5], row.reason) for row, _ in source.poll()]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found[0] == ("xxxxx", "a line of 24000001 bytes; a row can have 131072")
+    assert [row for row, _ in found[1:]] == [str(number) for number in range(100)]
+    assert most < 4_000_000
 
 
 def test_damaged_compressed_data_is_an_error_of_the_system(path: Path) -> None:

@@ -19,8 +19,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "out.csv"
 
 
-def opened(path: Path, topic_id: str = "id") -> TargetFile:
-    return TargetFile(path, "topic", topic_id)
+def opened(path: Path, topic_id: str = "id", *, follow: bool = False) -> TargetFile:
+    return TargetFile(path, "topic", topic_id, follow=follow)
 
 
 def test_lines_and_offset_survive_a_restart(path: Path) -> None:
@@ -207,6 +207,52 @@ def test_a_deleted_file_is_missed_at_once(path: Path) -> None:
     target.close()
 
 
+@pytest.mark.parametrize("running", [True, False])
+def test_a_deleted_file_is_followed_by_a_new_one_where_that_is_asked_for(
+    path: Path, running: bool
+) -> None:
+    """Scripts remove the result and start the adapter again: it goes on behind what it wrote."""
+    target = opened(path, follow=True)
+    target.append([b"row-1"], 1, [b"header"])
+    if not running:
+        target.close()
+    path.unlink()
+    target = target if running else opened(path, follow=True)
+    assert target.position.offset == 1
+    target.append([b"row-2"], 2, [b"header"])
+    target.close()
+    assert path.read_bytes() == b"header\nrow-2\n"
+
+
+def test_a_file_deleted_in_the_middle_of_an_append_has_no_position(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = opened(path, follow=True)
+    target.append([b"row-1"], 1)
+    real = os.write
+
+    def deleting(descriptor: int, data: bytes) -> int:
+        path.unlink()
+        return real(descriptor, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", deleting)
+        with pytest.raises(FileNotFoundError, match="deleted"):
+            target.append([b"row-2"], 2)
+    target.append([b"row-2"], 2)
+    target.close()
+    assert path.read_bytes() == b"row-2\n"
+
+
+def test_a_file_that_was_cut_is_refused_although_a_deleted_one_is_followed(path: Path) -> None:
+    target = opened(path, follow=True)
+    target.append([b"row-1"], 1)
+    path.write_bytes(b"")
+    with pytest.raises(ConfigError, match="has 0 bytes, but the adapter wrote 6"):
+        target.append([b"row-2"], 2)
+    target.close()
+
+
 def test_a_copy_in_the_place_of_the_file_is_gone_on_with(path: Path) -> None:
     """Editors and restored volumes give the file another inode, not other rows."""
     target = opened(path)
@@ -340,14 +386,14 @@ def write_and_rotate(file: Path, lines: list[bytes]) -> None:
 
 def test_age_counts_from_the_first_row_through_restarts(path: Path) -> None:
     clock = Clock()
-    target = TargetFile(path, "topic", "id", clock)
+    target = TargetFile(path, "topic", "id", now=clock)
     target.append([], 0, [b"header"])
     clock.now += 100
     assert target.age == 0
     target.append([b"a"], 1)
     target.close()
     clock.now += 60
-    again = TargetFile(path, "topic", "id", clock)
+    again = TargetFile(path, "topic", "id", now=clock)
     assert again.age == 60
     again.move()
     assert again.age == 0

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
@@ -12,16 +13,20 @@ from pydantic import ValidationError
 
 from espha.adapters.acknowledged import Acknowledged, KeptOffset
 from espha.adapters.config import ConfigError
-from espha.adapters.copying import Taken
+from espha.adapters.copying import Taken, Waiting
 from espha.adapters.formats.outgoing import Outgoing
 from espha.adapters.formats.spec import LinesIn, LinesOut
 from espha.adapters.http_output.run import Output, poster
 from espha.adapters.http_output.spec import OutputHttp
 from espha.adapters.output_records import Rejected
+from espha.adapters.socket_output import peers
+from espha.adapters.socket_output.peers import Peer as AnyPeer
+from espha.adapters.socket_output.peers import peer_of
 from espha.adapters.socket_output.run import Numbered, Plain
 from espha.adapters.socket_output.run import Output as Lines
 from espha.adapters.socket_output.spec import OutputSocket
-from espha.local.ports import HOST
+from espha.local.ports import HOST, free_ports
+from espha.local.waiting import wait_until
 
 WEB = OutputHttp(address="http://127.0.0.1:1/x", max_rows=3)
 
@@ -226,15 +231,20 @@ def send_all(made: Lines, records: Sequence[Taken], offset: int) -> None:
     raise AssertionError("it never was sent")
 
 
+def numbered(given: OutputSocket) -> Numbered:
+    return Numbered(peer_of(given, HOST), "t.out")
+
+
 def test_numbered_lines_reach_a_peer_once_that_breaks_off() -> None:
     stream = _Stream(2, 1, 0, 3)
     with peer(stream.talk) as server:
         given = OutputSocket(connect=server.address, ids=True)
-        made = Lines(MADE, Numbered(given, "t.out"))
+        made = Lines(MADE, numbered(given))
         send_all(made, taken(*range(0, 20, 2)), 20)
         assert stream.lines == [b"r%d" % number for number in range(0, 20, 2)]
         assert made.offset == 20
-        later = Lines(MADE, Numbered(given, "t.out"))
+        del made  # the peer takes one connection after the other
+        later = Lines(MADE, numbered(given))
         assert later.offset == 19  # behind the last row; what follows it was no row
         send_all(later, taken(18, 21), 22)
         assert stream.lines[-2:] == [b"r18", b"r21"]
@@ -245,12 +255,12 @@ def test_a_peer_that_has_lost_rows_is_named_and_they_are_sent_at_the_next_start(
     stream = _Stream(3)
     with peer(stream.talk) as server:
         given = OutputSocket(connect=server.address, ids=True)
-        made = Lines(MADE, Numbered(given, "t.out"))
+        made = Lines(MADE, numbered(given))
         made.append(taken(0, 1, 2), 3)
         stream.next = 1
         with pytest.raises(ConfigError, match="it has lost rows"):
             send_all(made, taken(3), 4)
-        assert Numbered(given, "t.out").offset == 1
+        assert numbered(given).offset == 1
 
 
 def test_a_peer_that_acknowledges_nothing_is_left_in_time() -> None:
@@ -262,7 +272,7 @@ def test_a_peer_that_acknowledges_nothing_is_left_in_time() -> None:
 
     with peer(talk) as server:
         given = OutputSocket(connect=server.address, ids=True, timeout_s=0.1)
-        made = Lines(MADE, Numbered(given, "t.out"))
+        made = Lines(MADE, numbered(given))
         with pytest.raises(OSError):
             made.append(taken(0), 1)
         over.set()
@@ -278,7 +288,8 @@ def test_plain_lines_go_on_over_a_new_connection() -> None:
 
     with peer(talk) as server:
         kept = _Kept(Acknowledged("t"))
-        way = Plain(OutputSocket(connect=server.address), cast(KeptOffset, kept))
+        given = OutputSocket(connect=server.address)
+        way = Plain(peer_of(given, HOST), cast(KeptOffset, kept))
         made = Lines(MADE, way)
         made.append(taken(0), 1)
         assert got.acquire(timeout=30)
@@ -290,11 +301,116 @@ def test_plain_lines_go_on_over_a_new_connection() -> None:
         assert made.offset == 2
 
 
+def test_a_peer_that_says_nothing_gets_line_after_line_over_one_connection() -> None:
+    lines: list[bytes] = []
+
+    def talk(connection: socket.socket) -> None:
+        lines.extend(connection.makefile("rb"))
+
+    with peer(talk) as server:
+        given = OutputSocket(connect=server.address)
+        made = Lines(MADE, Plain(peer_of(given, HOST), cast(KeptOffset, _Kept(Acknowledged("t")))))
+        begun = time.monotonic()
+        for number in range(5):
+            made.append(taken(number), number + 1)
+        assert time.monotonic() - begun < given.timeout_s
+        del made
+        wait_until(lambda: len(lines) == 5, 30, "all lines")
+
+
 def test_a_line_break_in_a_row_is_set_aside() -> None:
     stream = _Stream()
     with peer(stream.talk) as server:
         given = OutputSocket(connect=server.address, ids=True)
-        made = Lines(MADE, Numbered(given, "t.out"))
+        made = Lines(MADE, numbered(given))
         made.append([Taken(0, b'I,N,1,"a\nb"')], 1)
         assert made.progress(1).rejected == 1
         assert b"line break" in stream.lines[0]
+
+
+@contextlib.contextmanager
+def called(**options: object) -> Iterator[tuple[AnyPeer, int]]:
+    """Wait for a peer on a free port."""
+    (port,) = free_ports(1)
+    made = peer_of(OutputSocket.model_validate({"port": port, **options}), HOST)
+    with pytest.raises(Waiting, match="no peer is connected"):
+        made.reach()  # it listens from here on
+    yield made, port
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "_PEER_S", 0.05)
+    monkeypatch.setattr(peers, "_GREETING_S", 0.5)
+
+
+def calls(port: int, stream: _Stream) -> threading.Thread:
+    """Connect as a peer with numbers, once."""
+
+    def talk() -> None:
+        with contextlib.suppress(OSError), socket.create_connection((HOST, port), 30) as connection:
+            stream.talk(connection)
+
+    thread = threading.Thread(target=talk, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.usefixtures("impatient")
+def test_numbered_lines_reach_a_peer_once_that_connects_again_and_again() -> None:
+    stream = _Stream(0, 2, 3)
+    with called(ids=True) as (made, port):
+        threads = [calls(port, stream)]
+        way = Numbered(made, "t.out")
+        lines = Lines(MADE, way)
+        for _ in range(20):
+            with contextlib.suppress(OSError):
+                lines.append(taken(*range(0, 20, 2)), 20)
+                break
+            threads[-1].join(30)
+            threads.append(calls(port, stream))
+        assert stream.lines == [b"r%d" % number for number in range(0, 20, 2)]
+        assert (lines.offset, len(threads)) == (20, 4)
+        assert stream.names == {b"t.out\n"}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_newest_connection_counts_and_who_says_nothing_changes_nothing() -> None:
+    with called(ids=True) as (made, port):
+        first, second = _Stream(), _Stream()
+        calls(port, first)
+        lines = Lines(MADE, Numbered(made, "t.out"))
+        lines.append(taken(0), 1)
+        silent = socket.create_connection((HOST, port), 30)
+        lines.settle()
+        lines.append(taken(1), 2)
+        silent.close()
+        second.next = 2
+        calls(port, second)
+        while made.is_back() or not second.names:
+            lines.settle()
+        lines.append(taken(2), 3)
+        assert (first.lines, second.lines) == ([b"r0", b"r1"], [b"r2"])
+
+
+@pytest.mark.usefixtures("impatient")
+def test_plain_lines_wait_for_a_peer_that_connects() -> None:
+    with called() as (made, port):
+        lines = Lines(MADE, Plain(made, cast(KeptOffset, _Kept(Acknowledged("t")))))
+        with pytest.raises(Waiting, match="no peer is connected"):
+            lines.append(taken(0), 1)
+        with socket.create_connection((HOST, port), 30) as connection:
+            lines.append(taken(0), 1)
+            assert connection.recv(100) == b"r0\n"
+            lines.append(taken(1), 2)  # the peer never says anything: that is no reason to wait
+            assert connection.recv(100) == b"r1\n"
+        with socket.create_connection((HOST, port), 30) as connection:
+            lines.append(taken(2), 3)
+            assert connection.recv(100) == b"r2\n"
+        assert lines.offset == 3
+
+
+def test_a_socket_has_one_place() -> None:
+    for options in ({}, {"port": 5000, "connect": "h:1"}):
+        with pytest.raises(ValidationError, match="exactly one of: port, connect"):
+            OutputSocket.model_validate(options)

@@ -1,6 +1,9 @@
 """Tables of SQLite: rows and position in one transaction."""
 
+import os
 import sqlite3
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,24 @@ from support.outputs import outbound
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "out.db"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 512 KiB, where this process may mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if (
+        os.geteuid() != 0
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=512k", "espha-test", str(place)],
+            check=False,
+            capture_output=True,
+        ).returncode
+    ):
+        pytest.skip("this process may not mount file systems")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=False, capture_output=True)
 
 
 def opened(
@@ -120,6 +141,23 @@ def test_a_locked_database_is_an_error_that_passes(path: Path) -> None:
     other.close()
     target.append(records("I,N, 1,a,0"), 1)
     assert rows(path) == [(1, "a", 0.0)]
+
+
+def test_a_full_disk_loses_and_doubles_nothing(small_disk: Path) -> None:
+    """On a file system of 512 KiB: what did not fit is written once there is room again."""
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(400_000))
+    target = opened(small_disk / "out.db")
+    texts = [f"I,N, {number},{'x' * 1000},0" for number in range(200)]
+    target.append(records(*texts[:10]), 10)
+    for _ in range(2):
+        with pytest.raises(OSError, match="full"):
+            target.append(records(*texts[10:], start=10), 200)
+    assert target.offset == 10
+    ballast.unlink()
+    target.append(records(*texts[10:], start=10), 200)
+    found = rows(small_disk / "out.db", "SELECT id FROM result ORDER BY id")
+    assert found == [(number,) for number in range(200)]
 
 
 @pytest.mark.parametrize(

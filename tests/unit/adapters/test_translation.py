@@ -85,10 +85,10 @@ def test_a_subscriber() -> None:
     found = of(
         f"dfesp_fs_adapter -k sub -h {URL}?snapshot=false -f out.csv -t csv -l kafka -j alone.cfg"
     )
-    assert values(found)["file"] == {"path": "out.csv"}
+    assert values(found)["file"] == {"path": "out.csv", "missing": "new"}
     header = f"dfesp_fs_adapter -C type=sub,url={URL},fsname=o.csv,header=full,snapshot=true"
     found = of(header)
-    assert values(found)["file"] == {"path": "o.csv", "header": "full"}
+    assert values(found)["file"] == {"path": "o.csv", "header": "full", "missing": "new"}
     assert any(note.startswith("snapshot has no effect") for note in found.notes)
 
 
@@ -97,6 +97,7 @@ def test_a_subscriber_whose_files_are_rotated() -> None:
     assert values(found)["file"] == {
         "path": "o.json",
         "format": "json",
+        "missing": "new",
         "rotateSeconds": 120,
         "rotateBytes": 1_000_000,
     }
@@ -135,7 +136,7 @@ def test_the_resource_takes_the_names_that_are_made(file: str) -> None:
         ("-f x -Z", "option '-Z' is not known; what it means can be given as -C name=value"),
         ("-f x -C colour=red", "property 'colour' is not known"),
         ("-f x -m 10", "maxevents cannot be followed: a file is published whole, and once"),
-        ("-f x -t json", "fstype json is not read by the file adapter; use csv"),
+        ("-f x -t xml", "fstype xml is not read by the file adapter; use csv"),
         ("-f x -t xyz", "property 'fstype' is 'xyz'; use one of csv, json, xml"),
         ("-f x -x two", "property 'header' is 'two'; give a whole number"),
         ("-t csv", "property 'fsname' is missing: the name of the file"),
@@ -231,6 +232,8 @@ def test_tables_are_not_read() -> None:
 @pytest.mark.parametrize(
     ("command", "settings"),
     [
+        ("dfesp_fs_adapter -f a.jsonl -t json -i -O -x 1", {"file": {
+            "path": "a.jsonl", "format": "json", "growing": True, "headerLines": 1}}),
         ("dfesp_fs_adapter -f host:5555 -i -O -F normal", {"socket": {
             "connect": "host:5555", "format": {"opcode": False, "flags": False}}}),
         ("dfesp_fs_adapter -f :5555", {"socket": {"port": 5555}}),
@@ -262,6 +265,12 @@ def test_sources_by_their_properties(command: str, settings: dict[str, Any]) -> 
     [
         ("dfesp_fs_adapter -f host:5555 -t json", {"socket": {
             "connect": "host:5555", "format": {"type": "json"}}}),
+        ("dfesp_fs_adapter -f :5555 -t csv", {"socket": {"port": 5555}}),
+        ("dfesp_kafka_adapter -C kafkahostport=k:9092,kafkatopic=t,kafkatype=json", {"kafka": {
+            "servers": "k:9092", "topic": "t", "format": {"type": "json"}}}),
+        ("dfesp_mqtt_adapter -C mqtthost=h,mqtttopic=a,mqttmsgtype=csv,mqttuserid=me", {"mqtt": {
+            "broker": "h:1883", "topic": "a"}}),
+        ("dfesp_socket_adapter --host h --port 5", {"socket": {"connect": "h:5"}}),
         ("http --address https://h/rows", {"http": {"address": "https://h/rows"}}),
         ("kafka --kafkahostport k:9092 --kafkatopic t", {"kafka": {
             "servers": "k:9092", "topic": "t"}}),
@@ -280,7 +289,15 @@ def test_targets_by_their_properties(command: str, settings: dict[str, Any]) -> 
     ("command", "problem"),
     [
         ("socket --type pub", "there is no port of 65535 at most"),
-        ("socket --type sub --port 5555", "a socket of type sub connects to its peer"),
+        ("dfesp_kafka_adapter -k pub", "property 'kafkahostport' is missing"),
+        (
+            "dfesp_url_adapter -k pub",
+            "there is no substitute for 'dfesp_url_adapter'",
+        ),
+        (
+            "dfesp_fs_adapter -k pub -f /dev/stdin",
+            "/dev/stdin cannot be read on from",
+        ),
         ("http --type pub", "property 'port' is missing"),
         ("http --type sub --port 80", "property 'port' is not known"),
         ("kafka --type pub --kafkatopic t", "property 'kafkahostport' is missing"),

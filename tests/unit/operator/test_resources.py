@@ -122,6 +122,56 @@ def test_of_several_adapters_that_listen_the_service_leads_to_the_active_one(
     assert (selector.get("espha.dev/role") == "active") is by_role
 
 
+def test_an_output_that_waits_for_its_peer_has_a_service() -> None:
+    outputs = [{"name": "s", "window": "cq/outbound", "socket": {"port": 7000}}]
+    made = adapters.adapters(deployment(adapters={"outputs": outputs}), MODEL.digest)
+    service = named(made, "Service", "demo-output-s")["spec"]
+    assert [one["port"] for one in service["ports"]] == [7000]
+    pods = named(made, "StatefulSet", "demo-output-s")["spec"]["template"]
+    assert service["selector"].items() <= pods["metadata"]["labels"].items()
+
+
+def test_secrets_are_files_of_the_adapter_that_names_them() -> None:
+    names = [{"secretName": "far-kafka"}, {"secretName": "ca.example.org"}]
+    outputs = [
+        {"name": "s", "window": "cq/outbound", "socket": {"port": 7000}, "secretFiles": names},
+        {"name": "t", "window": "cq/outbound", "socket": {"port": 7001}},
+    ]
+    made = adapters.adapters(deployment(adapters={"outputs": outputs}), MODEL.digest)
+    pod = named(made, "StatefulSet", "demo-output-s")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    volumes = {one["name"]: one["secret"] for one in pod["volumes"] if "secret" in one}
+    mounts = {one["name"]: one for one in container["volumeMounts"] if one["name"] in volumes}
+    assert {mounts[name]["mountPath"]: one["secretName"] for name, one in volumes.items()} == {
+        "/secrets/far-kafka": "far-kafka",
+        "/secrets/ca.example.org": "ca.example.org",
+    }
+    assert all(one["readOnly"] for one in mounts.values())
+    assert {one["defaultMode"] for one in volumes.values()} == {0o440}
+    other = named(made, "StatefulSet", "demo-output-t")["spec"]["template"]["spec"]
+    assert not [one for one in other["volumes"] if "secret" in one]
+
+
+def test_an_adapter_may_have_resources_of_its_own() -> None:
+    large = {"requests": {"cpu": "1"}, "limits": {"memory": "2Gi"}}
+    common = {"limits": {"memory": "512Mi"}}
+    outputs = [
+        {"name": name, "window": "cq/outbound", "socket": {"port": port}, **more}
+        for name, port, more in (("s", 7000, {"resources": large}), ("t", 7001, {}))
+    ]
+    spec = {"outputs": outputs, "resources": common}
+    made = adapters.adapters(deployment(adapters=spec), MODEL.digest)
+    found = {
+        name: named(made, "StatefulSet", f"demo-output-{name}")["spec"]["template"]["spec"][
+            "containers"
+        ][0]["resources"]
+        for name in "st"
+    }
+    assert found["s"]["limits"]["memory"] == "2Gi"
+    assert found["s"]["requests"] == {"cpu": "1", "memory": "128Mi"}
+    assert found["t"]["limits"]["memory"] == "512Mi"
+
+
 def test_an_adapter_does_not_listen_where_its_pod_does() -> None:
     inputs = [{"name": "posts", "window": "cq/memory", "http": {"port": 8080}}]
     with pytest.raises(ValueError, match="8080, 8081, 8082; choose another port"):

@@ -1,17 +1,31 @@
-"""What an open file holds: its bytes as they are, or expanded."""
+"""What an open file holds: its bytes as they are, or expanded, and always in UTF-8."""
 
 import errno
 import os
+import stat
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
 from backports import zstd
 
+from espha.adapters.config import ConfigError
+from espha.adapters.formats.encodings import (
+    UTF_8,
+    Transcoder,
+    decoder,
+    mark_size,
+    of_beginning,
+    pending,
+    to_utf8,
+)
+
 _RAW: Final = 65_536
 _PIECE: Final = 262_144
 _GZIP_WINDOW: Final = 31
+_FAR: Final = 2**63
 
 
 class Content(Protocol):
@@ -37,6 +51,10 @@ class Content(Protocol):
         """Return the bytes on the disk that the content up to an offset has taken."""
         ...
 
+    def again(self) -> bool:
+        """Tell whether what was read can be read once more without reading all before it."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
@@ -60,8 +78,98 @@ class _Plain:
     def needs(self, offset: int) -> int:
         return offset
 
+    def again(self) -> bool:
+        return True
+
     def close(self) -> None:
         os.close(self._descriptor)
+
+
+class _Encoded:
+    """A file of another encoding; offsets are those of its text in UTF-8.
+
+    It remembers where characters begin, now and then, so that it can be read from any place.
+    """
+
+    def __init__(self, inner: Content, encoding: str) -> None:
+        self._inner, self._encoding = inner, encoding
+        self._order = ""
+        self._marks = [(0, 0)]
+        self._asked = (0, 0)
+        self._whole = True
+
+    def at(self, offset: int, size: int) -> bytes:
+        found = bytearray()
+        place, raw = self._mark_before(offset)
+        while place < offset + size:
+            _, text, used, rest = self._piece(raw, offset + size - place)
+            self._whole = not rest
+            if not used:
+                break
+            found += text[max(0, offset - place) :]
+            place, raw = place + len(text), raw + used
+            self._remember(place, raw)
+        return bytes(found[:size])
+
+    def whole(self) -> bool:
+        return self._whole and self._inner.whole()
+
+    def stat(self) -> os.stat_result:
+        return self._inner.stat()
+
+    def needs(self, offset: int) -> int:
+        if self._asked[0] == offset:
+            return self._asked[1]
+        raw = self._raw_of(offset)
+        if raw is None:
+            return self.stat().st_size + 1
+        self._asked = offset, raw
+        return raw
+
+    def again(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _raw_of(self, offset: int) -> int | None:
+        """Return the bytes for the text up to an offset; None: there is not so much."""
+        place, raw = self._mark_before(offset)
+        while place < offset:
+            data, text, used, _ = self._piece(raw, offset - place)
+            if not used:
+                return None
+            if place + len(text) > offset:
+
+                def reached(end: int, data: bytes = data, place: int = place) -> int:
+                    return place + len(to_utf8(decoder(self._order).decode(data[:end])))
+
+                return raw + bisect_left(range(used + 1), offset, key=reached)
+            place, raw = place + len(text), raw + used
+            self._remember(place, raw)
+        return raw
+
+    def _piece(self, raw: int, size: int) -> tuple[bytes, bytes, int, int]:
+        """Return bytes from a place on, their text, how many are used for it, and the rest."""
+        if not self._order:
+            beginning = self._inner.at(0, mark_size(self._encoding))
+            if len(beginning) < mark_size(self._encoding):
+                return b"", b"", 0, len(beginning)
+            self._order = of_beginning(self._encoding, beginning)
+        data = self._inner.at(raw, min(_RAW, 4 * size + 4))
+        decoding = decoder(self._order)
+        text = to_utf8(decoding.decode(data))
+        rest = pending(decoding)
+        return data, text, len(data) - rest, rest
+
+    def _mark_before(self, offset: int) -> tuple[int, int]:
+        if self._marks[0][0] < self._asked[0] <= offset <= self._asked[0] + _RAW:
+            return self._asked
+        return self._marks[bisect_right(self._marks, (offset, _FAR)) - 1]
+
+    def _remember(self, place: int, raw: int) -> None:
+        if place - self._marks[-1][0] >= _RAW:
+            self._marks.append((place, raw))
 
 
 class _Expander(Protocol):
@@ -116,8 +224,10 @@ class _Expanded:
     It is read forward, with one piece in memory; to go back means to begin again.
     """
 
-    def __init__(self, descriptor: int, expander: Callable[[], _Expander]) -> None:
-        self._descriptor, self._new = descriptor, expander
+    def __init__(
+        self, descriptor: int, expander: Callable[[], _Expander], encoding: str = UTF_8
+    ) -> None:
+        self._descriptor, self._new, self._encoding = descriptor, expander, encoding
         self._begin()
 
     def _begin(self) -> None:
@@ -125,6 +235,7 @@ class _Expanded:
         self._raw = 0
         self._piece, self._start = bytearray(), 0
         self._between = True
+        self._transcoder = None if self._encoding == UTF_8 else Transcoder(self._encoding)
 
     def at(self, offset: int, size: int) -> bytes:
         if offset < self._start:
@@ -139,18 +250,21 @@ class _Expanded:
             more = self._expand()
             if not more:
                 break
-            self._piece += more
+            self._piece += self._transcoder.feed(more) if self._transcoder else more
         begin = offset - self._start
         return bytes(self._piece[begin : begin + size])
 
     def whole(self) -> bool:
-        return self._between
+        return self._between and not (self._transcoder and self._transcoder.waiting)
 
     def stat(self) -> os.stat_result:
         return os.fstat(self._descriptor)
 
     def needs(self, offset: int) -> int:
         return self._raw
+
+    def again(self) -> bool:
+        return False
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -185,16 +299,22 @@ class _Expanded:
         return data
 
 
-def open_content(path: Path) -> Content | None:
+def open_content(path: Path, encoding: str = UTF_8) -> Content | None:
     """Open a file; None: what it begins with does not say yet whether it is compressed.
 
+    Args:
+        path: of the file.
+        encoding: of its text, when it is expanded.
+
     Raises:
+        ConfigError: it is a pipe or a device.
         OSError: it is not there, or cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
+        _check_kind(path, os.fstat(descriptor).st_mode)
         beginning = os.pread(descriptor, max(map(len, _KINDS)), 0)
-    except OSError:
+    except BaseException:
         os.close(descriptor)
         raise
     if any(kind.startswith(beginning) and kind != beginning for kind in _KINDS):
@@ -202,5 +322,14 @@ def open_content(path: Path) -> Content | None:
         return None
     for kind, expander in _KINDS.items():
         if beginning.startswith(kind):
-            return _Expanded(descriptor, expander)
-    return _Plain(descriptor)
+            return _Expanded(descriptor, expander, encoding)
+    plain = _Plain(descriptor)
+    return plain if encoding == UTF_8 else _Encoded(plain, encoding)
+
+
+def _check_kind(path: Path, mode: int) -> None:
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        raise ConfigError(
+            f"{path} is a pipe or a device, and cannot be read on from a position: pipe it into "
+            "`espha adapter send`"
+        )

@@ -139,7 +139,7 @@ class SourceFolder:
             return
         for name in self._above():
             with contextlib.suppress(FileNotFoundError):
-                content = open_content(self._folder / name)
+                content = open_content(self._folder / name, self._file.encoding)
                 if content is None:
                     return  # empty: it is being written
                 _LOG.info("reads the next file", file=str(self._folder / name))
@@ -157,7 +157,7 @@ class SourceFolder:
         """
         place, path = self._place, self._folder / self._name
         try:
-            content = open_content(path)
+            content = open_content(path, self._file.encoding)
         except FileNotFoundError:
             if place.marks and place.marks.end:
                 self._finished = True  # it was read to its end, and somebody has removed it

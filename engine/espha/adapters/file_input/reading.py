@@ -163,7 +163,7 @@ class Reading:
         """Tell whether the file still is what was read, as far as its ends and its size show."""
         if self.content.needs(self.offset) > self.content.stat().st_size:
             return False
-        if self.offset == 0 or self.content.needs(self.offset) != self.offset:
+        if self.offset == 0 or not self.content.again():
             return True  # what is expanded would have to be expanded once more
         if _heads(self.content, self.offset) != self._heads:
             return False

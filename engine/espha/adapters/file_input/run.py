@@ -9,10 +9,11 @@ from espha.adapters.file_input.position import Position, source_position
 from espha.adapters.file_input.reading import SourceRow
 from espha.adapters.file_input.source import SourceFile
 from espha.adapters.file_input.spec import InputFile
-from espha.adapters.formats.incoming import incoming, topic_form
+from espha.adapters.formats.incoming import incoming, record_of_cells, topic_form
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.formats.spec import InputFormat
 from espha.adapters.publishing import publish
+from espha.model.events import BadRecord
 from espha.protocol.status import Lag
 from espha.records.rows import encode
 from espha.records.text import canonical_writer
@@ -50,7 +51,8 @@ class _Rows:
         begin = source_position(job.name, file.path, position)
         self._source: _Files = (SourceFolder if file.pattern else SourceFile)(file, begin)
         self._source.look()
-        self._form = topic_form(job.window)
+        self._form, self._encoding = topic_form(job.window), file.encoding
+        self._delimiter = file.delimiter
         self._write = canonical_writer(job.window, file)
         self._objects = incoming(job.window, _objects(file)) if file.format == "json" else None
 
@@ -85,7 +87,11 @@ class _Rows:
             return [not_a_row(f"{where}: {row.reason}", text, self._form)]
         if self._objects is not None:
             return self._objects.records(encode(row.columns[0]), where)
-        return [encode(self._write(row.columns))]
+        try:
+            return [record_of_cells(self._write, row.columns, self._encoding)]
+        except BadRecord as error:
+            line = encode(self._delimiter.join(row.columns))
+            return [not_a_row(f"{where}: {error.reason}", line)]
 
 
 def _objects(file: InputFile) -> InputFormat:

@@ -217,7 +217,7 @@ class SourceFile:
 
     def _opened(self, path: Path, generation: int) -> Reading | None:
         try:
-            content = open_content(path)
+            content = open_content(path, self._file.encoding)
         except FileNotFoundError:
             return None
         return Reading(content, generation, self._clock) if content else None

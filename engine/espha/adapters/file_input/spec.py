@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from espha.adapters.config import AdapterType
+from espha.adapters.formats.encodings import ENCODING, UTF_8, Encoding
 from espha.adapters.formats.spec import OF_CSV, check_rules, refuse_columns
 from espha.records.layout import CsvLayout
 
@@ -28,6 +29,7 @@ class InputFile(CsvLayout):
         description="Rows of CSV, or lines of JSON: an object with the fields, and `opcode` and "
         "`flags` where it has them, or several in an array.",
     )
+    encoding: Encoding = Field(UTF_8, description=ENCODING)
     growing: bool = Field(
         False,
         description="Others append to the file: a line counts once its newline is there. "

@@ -23,11 +23,12 @@ def run(job: Job, file: OutputFile) -> None:
     if file.header != "none" and "json" in {of_topic, file.format}:
         who = f"window {job.window.path!r} writes" if of_topic == "json" else "the file is to have"
         raise ConfigError(f"{who} JSON: set the file's header to none")
-    copy(
-        job,
-        str(file.path),
-        lambda identity: Output(file, job.window, TargetFile(file.path, job.topic, identity)),
-    )
+
+    def open_target(identity: str) -> Output:
+        follow = file.missing == "new"
+        return Output(file, job.window, TargetFile(file.path, job.topic, identity, follow=follow))
+
+    copy(job, str(file.path), open_target)
 
 
 def header_line(kind: str, fields: Sequence[Field]) -> list[bytes]:

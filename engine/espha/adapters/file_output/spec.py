@@ -22,6 +22,11 @@ class OutputFile(Part):
         description="First line: none, the field names (true), or opcode, flags and the field "
         "names (full).",
     )
+    missing: Literal["refuse", "new"] = Field(
+        "refuse",
+        description="What follows when the file was deleted: the adapter refuses to go on (refuse)"
+        ", or goes on behind what it has written, in a new file (new).",
+    )
     rotate_bytes: int | None = Field(
         None,
         ge=1,

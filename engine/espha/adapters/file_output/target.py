@@ -11,6 +11,7 @@ file in that very moment, the system does not fill the hole with NULs.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -60,6 +61,13 @@ class TargetPosition:
 class TargetFile:
     """The file and its position; one process at a time.
 
+    Args:
+        path: of the file.
+        topic: what is written.
+        topic_id: the id that Kafka has given it.
+        follow: a file that is gone is followed by a new one; otherwise it is missed.
+        now: returns seconds since 1970.
+
     Raises:
         ConfigError: the file and its position do not belong together; says what to do.
         BlockingIOError: another adapter writes this file.
@@ -67,9 +75,15 @@ class TargetFile:
     """
 
     def __init__(
-        self, path: Path, topic: str, topic_id: str, now: Callable[[], float] = time.time
+        self,
+        path: Path,
+        topic: str,
+        topic_id: str,
+        *,
+        follow: bool = False,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        self._path, self._now = path, now
+        self._path, self._follow, self._now = path, follow, now
         self._sidecar = path.with_name(path.name + ".position")
         with contextlib.ExitStack() as undo:
             lock = path.with_name(path.name + ".lock")
@@ -102,6 +116,8 @@ class TargetFile:
         os.fsync(descriptor)
         length = old.length + len(data)
         state = os.fstat(descriptor)
+        if not state.st_nlink and self._follow:
+            raise FileNotFoundError(errno.ENOENT, "deleted while it was written to")
         if state.st_size != length or not state.st_nlink:
             raise self._lacking(state.st_size)
         self._remember(
@@ -179,11 +195,20 @@ class TargetFile:
         if position.moving:
             self._finish_moving()
         elif position.length and not self._size() and self._is_elsewhere():
-            self._tell_moved()
-            self._remember(self._next(), sync_name=True)
+            self._begin_next("moved away")
         if self.position.length and not self._path.exists():
-            raise self._lacking(0)
+            self._miss()
         return self._open()
+
+    def _miss(self) -> None:
+        """Refuse a file that is gone, or have it followed by a new one."""
+        if not self._follow:
+            raise self._lacking(0)
+        self._begin_next("deleted")
+
+    def _begin_next(self, why: str) -> None:
+        _LOG.warning(f"the file was {why}; a new one begins", file=str(self._path))
+        self._remember(self._next(), sync_name=True)
 
     def _finish_moving(self) -> None:
         """Do what an adapter had begun that died; whoever takes full files may have been there."""
@@ -252,10 +277,9 @@ class TargetFile:
             return self._descriptor
         if mine.st_nlink and not (there and there.st_size) and not self._fault(self._descriptor):
             self._check(self._descriptor)
-            self._tell_moved()
-            self._remember(self._next(), sync_name=True)
+            self._begin_next("moved away")
         elif there is None and self.position.length:
-            raise self._lacking(0)
+            self._miss()
         self._let_go()
         self._descriptor = self._open()
         return self._descriptor
@@ -287,9 +311,6 @@ class TargetFile:
         if position.mark and _mark(descriptor, position.length) != position.mark:
             return self._changed()
         return None
-
-    def _tell_moved(self) -> None:
-        _LOG.warning("the file was moved away; a new one begins", file=str(self._path))
 
     def _lacking(self, size: int) -> ConfigError:
         return ConfigError(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 from espha.adapters.config import ConfigError
+from espha.adapters.formats.encodings import UTF_8, payload_to_utf8, wrong_bytes, wrong_cell
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.formats.spec import InputFormat, LinesIn
 from espha.connectors.files import record_layout
@@ -51,6 +52,11 @@ def incoming(window: Window, given: InputFormat | LinesIn) -> Incoming:
         ConfigError: the window's topic has records that no adapter writes.
     """
     form = topic_form(window)
+    made = _of_type(window, given, form)
+    return made if given.encoding == UTF_8 else _Encoded(made, given.encoding)
+
+
+def _of_type(window: Window, given: InputFormat | LinesIn, form: str) -> Incoming:
     if given.type == "json":
         return _Objects(window, given, form)
     if isinstance(given, LinesIn):
@@ -101,13 +107,36 @@ def within(record: bytes, payload: bytes, where: str, form: str) -> bytes:
     return not_a_row(reason, payload, form)
 
 
+def record_of_cells(write: Callable[[list[str]], str], cells: list[str], encoding: str) -> bytes:
+    """Return the record of a row.
+
+    Raises:
+        BadRecord: a cell is no text in this encoding.
+    """
+    text = write(cells)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise BadRecord(wrong_cell(cells, encoding)) from None
+
+
+class _Encoded:
+    """Texts of another encoding than UTF-8."""
+
+    def __init__(self, inner: Incoming, encoding: str) -> None:
+        self._inner, self._encoding = inner, encoding
+
+    def records(self, payload: bytes, where: str) -> list[bytes]:
+        return self._inner.records(payload_to_utf8(payload, self._encoding), where)
+
+
 class _Rows:
     """Rows of CSV, one a line."""
 
-    def __init__(self, window: Window, given: CsvColumns, form: str) -> None:
+    def __init__(self, window: Window, given: InputFormat | LinesIn, form: str) -> None:
         names = CsvColumns.model_fields.keys()
         self._layout = CsvLayout(**{name: getattr(given, name) for name in names})
-        self._form = form
+        self._form, self._encoding = form, given.encoding
         if form == "json":
             raise ConfigError(
                 f"window {window.path!r} reads JSON: set the adapter's format to json"
@@ -123,7 +152,10 @@ class _Rows:
     def _record(self, cells: list[str], reason: str, line: bytes, where: str) -> bytes:
         if reason:
             return not_a_row(f"{where}: {reason}", line)
-        record = encode(self._write(cells))
+        try:
+            record = record_of_cells(self._write, cells, self._encoding)
+        except BadRecord as error:
+            return not_a_row(f"{where}: {error.reason}", line)
         return within(record, line, where, self._form)
 
     def _rows(self, payload: bytes, where: str) -> Iterator[tuple[list[str], str, bytes, str]]:
@@ -151,7 +183,7 @@ _NEWLINE: Final = 10
 class _Objects:
     """Objects of JSON: one, several in an array, or one a line."""
 
-    def __init__(self, window: Window, given: CsvColumns, form: str) -> None:
+    def __init__(self, window: Window, given: InputFormat | LinesIn, form: str) -> None:
         layout = Layout(
             format="json",
             upsert=given.upsert,
@@ -160,7 +192,7 @@ class _Objects:
         )
         self._read = json_reader(window.fields, layout)
         self._write = record_writer(window, form)
-        self._form, self._strip = form, given.strip_nulls
+        self._form, self._strip, self._encoding = form, given.strip_nulls, given.encoding
 
     def records(self, payload: bytes, where: str) -> list[bytes]:
         found = list(self._objects(payload.replace(b"\0", b"") if self._strip else payload))
@@ -178,6 +210,8 @@ class _Objects:
             record = self._write(self._read(content)).encode()
         except BadRecord as error:
             return not_a_row(f"{where}: {error.reason}", line, self._form)
+        except UnicodeEncodeError:
+            return not_a_row(f"{where}: {wrong_bytes(line, self._encoding)}", line, self._form)
         return within(record, line, where, self._form)
 
     def _objects(self, payload: bytes) -> Iterator[tuple[Any, bytes]]:
@@ -226,4 +260,7 @@ def _in_arrays(text: bytes) -> list[tuple[Any, bytes]]:
 
 
 def _text(content: Any) -> bytes:
-    return encode(json.dumps(content, ensure_ascii=False))
+    try:
+        return encode(json.dumps(content, ensure_ascii=False))
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return json.dumps(content).encode()

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from espha.adapters.config import Part
+from espha.adapters.formats.encodings import ENCODING, UTF_8, Encoding
 from espha.records.layout import CsvColumns
 
 
@@ -31,9 +32,14 @@ _RULES: Final = {
     "output": "(has(self.type) && self.type == 'avro') || !has(self.avro)",
     "protobuf": "(has(self.type) && self.type == 'protobuf') == has(self.protobuf)",
     "csv": f"!has(self.format) || self.format == 'csv' || {_NO_COLUMNS}",
+    "encoding": "!has(self.encoding) || self.encoding == 'utf-8' || !has(self.type) || "
+    "self.type in ['csv', 'json']",
+    "newline": "!has(self.format) || !has(self.format.encoding) || "
+    "!self.format.encoding.matches('^utf-(16|32)')",
     "csv_type": f"!has(self.type) || self.type == 'csv' || {_NO_COLUMNS}",
 }
 _TOGETHER: Final = "Type {0} and the settings {0} belong together."
+_OF_TEXT: Final = "The setting encoding is for types csv and json."
 _COLUMNS: Final = ("opcode", "flags", "autogen_field", "delimiter")
 
 
@@ -193,6 +199,7 @@ class InputFormat(CsvColumns):
             avro=_TOGETHER.format("avro"),
             protobuf=_TOGETHER.format("protobuf"),
             csv_type=OF_CSV,
+            encoding=_OF_TEXT,
         )
     )
 
@@ -202,12 +209,15 @@ class InputFormat(CsvColumns):
         "`flags` where they have them, one a line or several in an array; `avro`, `protobuf`: one "
         "record each, for adapters of messages.",
     )
+    encoding: Encoding = Field(UTF_8, description=ENCODING)
     avro: AvroInput | None = Field(None, description="Required with type avro.")
     protobuf: ProtobufInput | None = Field(None, description="Required with type protobuf.")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         refuse_columns(self, self.type)
+        if self.encoding != UTF_8 and self.type not in {"csv", "json"}:
+            raise ValueError("the setting encoding is for types csv and json")
         if (self.type == "avro") != (self.avro is not None):
             raise ValueError("type avro and the settings avro belong together")
         _check_protobuf(self.type, self.protobuf)
@@ -224,6 +234,7 @@ class LinesIn(CsvColumns):
         description="`csv`: rows, one a line; `json`: objects with the fields, and `opcode` and "
         "`flags` where they have them, one a line or several in an array.",
     )
+    encoding: Encoding = Field(UTF_8, description=ENCODING)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -2,14 +2,22 @@
 
 from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from espha.adapters.config import AdapterType, Part
-from espha.adapters.formats.spec import LinesIn
+from espha.adapters.formats.encodings import is_wide
+from espha.adapters.formats.spec import LinesIn, check_rules
 
 
 class InputSocket(Part):
     """Lines that come over TCP: it listens for peers, or connects to one."""
+
+    model_config = ConfigDict(
+        json_schema_extra=check_rules(
+            newline="A line of a socket ends with the byte 10; utf-16 and utf-32 are for files and "
+            "messages."
+        )
+    )
 
     either: ClassVar[tuple[str, ...]] = ("port", "connect")
     """Settings of which exactly one is given."""
@@ -34,6 +42,15 @@ class InputSocket(Part):
     def _one_place(self) -> Self:
         if (self.port is None) == (self.connect is None):
             raise ValueError("give exactly one of: port, connect")
+        return self
+
+    @model_validator(mode="after")
+    def _newlines(self) -> Self:
+        if is_wide(self.format.encoding):
+            raise ValueError(
+                f"encoding {self.format.encoding!r} is for files and messages; a line of a socket "
+                "ends with the byte 10"
+            )
         return self
 
 

@@ -1,5 +1,6 @@
 """Sends what a window publishes to a peer, as lines."""
 
+import contextlib
 import re
 import socket
 import time
@@ -11,10 +12,10 @@ from espha.adapters.config import ConfigError, Job
 from espha.adapters.copying import Taken, copy
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.output_records import Rejected, rejected
+from espha.adapters.socket_output.peers import Peer, has_ended, let_go, peer_of
 from espha.adapters.socket_output.spec import OutputSocket
 from espha.protocol.status import OutputProgress
 
-_CONNECT_S: Final = 10.0
 _CHUNK: Final = 65_536
 _LONGEST: Final = 200
 _NUMBER: Final = re.compile(rb"[0-9]{1,18}")
@@ -23,14 +24,15 @@ _NUMBER: Final = re.compile(rb"[0-9]{1,18}")
 def run(job: Job, given: OutputSocket) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     made = outgoing(job.window, given.format)
+    peer = peer_of(given, job.host)
 
     def opened(identity: str) -> Output:
         if given.ids:
             # A topic that was made anew counts from 0 again: that is another stream.
-            return Output(made, Numbered(given, f"{identity}.{job.name}"))
-        return Output(made, Plain(given, KeptOffset(job, identity)))
+            return Output(made, Numbered(peer, f"{identity}.{job.name}"))
+        return Output(made, Plain(peer, KeptOffset(job, identity)))
 
-    copy(job, given.connect, opened)
+    copy(job, peer.name, opened)
 
 
 class Way(Protocol):
@@ -48,6 +50,10 @@ class Way(Protocol):
             ConfigError: the peer does not keep to what was agreed.
             OSError: they were not sent, or not acknowledged.
         """
+        ...
+
+    def look(self) -> None:
+        """Take a peer that has connected meanwhile; raises as `send`."""
         ...
 
 
@@ -78,7 +84,8 @@ class Output:
         self._rejected += count
 
     def settle(self) -> None:
-        """There is nothing to do later."""
+        """See whether a peer has connected."""
+        self._way.look()
 
     def progress(self, rows: int) -> OutputProgress:
         """Return what the status shows; see `espha.adapters.copying.Target`."""
@@ -89,9 +96,9 @@ class Output:
 class Plain:
     """Lines to a peer that says nothing: what the system has taken counts as sent."""
 
-    def __init__(self, given: OutputSocket, kept: KeptOffset) -> None:
+    def __init__(self, peer: Peer, kept: KeptOffset) -> None:
         """Go on behind what was sent."""
-        self._given, self._kept = given, kept
+        self._peer, self._kept = peer, kept
         self._connection: socket.socket | None = None
 
     @property
@@ -106,11 +113,20 @@ class Plain:
         if offset > self.offset:
             self._kept.keep(offset)
 
+    def look(self) -> None:
+        """See `Way`."""
+        if self._peer.is_back():
+            with contextlib.suppress(OSError):  # it has gone again
+                new = self._peer.reach()
+                self._let_go()
+                self._connection = new
+
     def _send(self, data: bytes) -> None:
-        if self._connection is not None and _has_ended(self._connection):
+        self.look()
+        if self._connection is not None and has_ended(self._connection):
             self._let_go()
         if self._connection is None:
-            self._connection = connected(self._given)
+            self._connection = self._peer.reach()
         try:
             self._connection.sendall(data)
         except OSError:
@@ -118,19 +134,17 @@ class Plain:
             raise
 
     def _let_go(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        let_go(self._connection)
         self._connection = None
 
 
 class Numbered:
     """Lines with numbers to a peer that says which one it needs next."""
 
-    def __init__(self, given: OutputSocket, stream: str) -> None:
+    def __init__(self, peer: Peer, stream: str) -> None:
         """Ask the peer where to go on; it raises what `Way.send` does."""
-        self._given, self._stream = given, stream
-        self._connection: socket.socket | None = None
-        self._heard = b""
+        self._peer, self._stream = peer, stream
+        self._talk: _Talk | None = None
         self._offset = 0
         self._offset = self._connect()
 
@@ -141,48 +155,71 @@ class Numbered:
 
     def send(self, lines: Sequence[tuple[int, bytes]], offset: int) -> None:
         """See `Way`."""
+        self.look()
         try:
-            if self._connection is None:
+            if self._talk is None:
                 self._connect()
             new = [(number, line) for number, line in lines if number >= self._offset]
-            if new and self._connection:
-                data = b"".join(b"%d %s\n" % each for each in new)
-                self._connection.sendall(data)
-                self._wait_for(new[-1][0] + 1)
+            if new and self._talk:
+                self._talk.say(b"".join(b"%d %s\n" % each for each in new))
+                self._wait_for(self._talk, new[-1][0] + 1)
         except OSError:
             self._let_go()
             raise
         self._offset = max(self._offset, offset)
 
+    def look(self) -> None:
+        """See `Way`. Who connects and says no number changes nothing."""
+        if self._peer.is_back():
+            with contextlib.suppress(OSError):
+                self._connect()
+
     def _connect(self) -> int:
-        self._connection, self._heard = connected(self._given), b""
+        talk = _Talk(self._peer.reach(), self._peer.timeout_s)
         try:
-            self._connection.sendall(self._stream.encode() + b"\n")
-            number = self._hear(time.monotonic() + self._given.timeout_s)
+            talk.say(self._stream.encode() + b"\n")
+            number = talk.hear(self._peer.greeting_s)
         except BaseException:
-            self._let_go()
+            talk.close()
             raise
+        self._let_go()
         if number < self._offset:
-            self._let_go()
+            talk.close()
             raise ConfigError(
-                f"the peer {self._given.connect} had acknowledged all below {self._offset}, and "
+                f"the peer {self._peer.name} had acknowledged all below {self._offset}, and "
                 f"wants to go on with {number} now: it has lost rows. They are sent again from "
                 "there at the next start, as far as the topic still has them"
             )
+        self._talk = talk
         return number
 
-    def _wait_for(self, number: int) -> None:
-        until = time.monotonic() + self._given.timeout_s
-        while (heard := self._hear(until)) < number:
+    def _wait_for(self, talk: "_Talk", number: int) -> None:
+        while (heard := talk.hear(self._peer.timeout_s)) < number:
             self._offset = max(self._offset, heard)
-            until = time.monotonic() + self._given.timeout_s
 
-    def _hear(self, until: float) -> int:
+    def _let_go(self) -> None:
+        if self._talk is not None:
+            self._talk.close()
+        self._talk = None
+
+
+class _Talk:
+    """A connection to a peer that says numbers."""
+
+    def __init__(self, connection: socket.socket, timeout_s: float) -> None:
+        self._connection, self._timeout_s = connection, timeout_s
+        self._heard = b""
+
+    def say(self, data: bytes) -> None:
+        self._connection.sendall(data)
+
+    def hear(self, timeout_s: float) -> int:
         """Return the next number that the peer says."""
+        until = time.monotonic() + timeout_s
         while b"\n" not in self._heard:
             left = until - time.monotonic()
-            if left <= 0 or self._connection is None:
-                raise TimeoutError(f"no word for {self._given.timeout_s:g} s")
+            if left <= 0:
+                raise TimeoutError(f"no word for {timeout_s:g} s")
             self._connection.settimeout(left)
             more = self._connection.recv(_CHUNK)
             if not more:
@@ -194,30 +231,8 @@ class Numbered:
         if not _NUMBER.fullmatch(said.strip()):
             text = said[:_LONGEST].decode(errors="replace").strip()
             raise ConnectionError(f"the peer does not say a number, but {text!r}")
-        if self._connection is not None:
-            self._connection.settimeout(self._given.timeout_s)
+        self._connection.settimeout(self._timeout_s)
         return int(said)
 
-    def _let_go(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
-
-
-def connected(given: OutputSocket) -> socket.socket:
-    """Return a connection to the peer; what it does not take in time raises TimeoutError."""
-    host, _, port = given.connect.rpartition(":")
-    connection = socket.create_connection((host, int(port)), _CONNECT_S)
-    connection.settimeout(given.timeout_s)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return connection
-
-
-def _has_ended(connection: socket.socket) -> bool:
-    """Tell whether the peer has closed it: what were sent then would be lost."""
-    try:
-        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
+    def close(self) -> None:
+        let_go(self._connection)
