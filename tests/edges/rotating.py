@@ -9,10 +9,6 @@ from pathlib import Path
 
 from support.peers import Row
 
-KEPT = 40
-"""So many rotated files stay, as with logrotate's `rotate`."""
-
-
 class RotatedFile:
     """Numbered rows, each written in two pieces, into a file that is rotated now and then."""
 
@@ -71,12 +67,11 @@ class RotatedFile:
         self._file = self.path.open("ab", buffering=0)
 
     def _make_room(self) -> None:
-        for number in range(KEPT, 0, -1):
+        """Give all rotated files the next number; none is removed, however late its reader is."""
+        for number in range(self.rotations, 0, -1):
             for ending in ("", ".gz"):
                 old = Path(f"{self._rotated(number)}{ending}")
-                if old.exists() and number == KEPT:
-                    old.unlink()
-                elif old.exists():
+                if old.exists():
                     old.rename(f"{self._rotated(number + 1)}{ending}")
 
     def _rotated(self, number: int) -> Path:
