@@ -9,6 +9,7 @@ from pathlib import Path
 
 from support.peers import Row
 
+
 class RotatedFile:
     """Numbered rows, each written in two pieces, into a file that is rotated now and then."""
 
