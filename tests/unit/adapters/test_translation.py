@@ -292,7 +292,7 @@ def test_targets_by_their_properties(command: str, settings: dict[str, Any]) -> 
         ("dfesp_kafka_adapter -k pub", "property 'kafkahostport' is missing"),
         (
             "dfesp_url_adapter -k pub",
-            "there is no substitute for 'dfesp_url_adapter'",
+            "the command line of 'dfesp_url_adapter' is not read",
         ),
         (
             "dfesp_fs_adapter -k pub -f /dev/stdin",
