@@ -125,6 +125,20 @@ def test_a_growing_file_of_utf_16_waits_for_whole_characters(tmp_path: Path) -> 
     assert source.behind() == 0
 
 
+def test_a_file_is_whole_unless_its_last_character_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes("a𝄞𝄞𝄞𝄞".encode("utf-16-le"))
+    content = open_content(path, "utf-16-le")
+    assert content is not None
+    for offset in (0, 1, 5, 9, 13, 17):
+        content.at(offset, 1)
+        assert content.whole()
+    append(path, b"\x34")
+    assert not content.at(17, 1)
+    assert not content.whole()
+    content.close()
+
+
 def test_a_copied_and_truncated_file_of_another_encoding_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     source = opened(path, encoding="latin-1", truncated="new")

@@ -150,17 +150,18 @@ class _Encoded:
         return raw
 
     def _piece(self, raw: int, size: int) -> tuple[bytes, bytes, int, int]:
-        """Return bytes from a place on, their text, how many are used for it, and the rest."""
+        """Return bytes from a place on, their text, how many it takes, and the rest at the end."""
         if not self._order:
             beginning = self._inner.at(0, mark_size(self._encoding))
             if len(beginning) < mark_size(self._encoding):
                 return b"", b"", 0, len(beginning)
             self._order = of_beginning(self._encoding, beginning)
-        data = self._inner.at(raw, min(_RAW, 4 * size + 4))
+        asked = min(_RAW, 4 * size + 4)
+        data = self._inner.at(raw, asked)
         decoding = decoder(self._order)
         text = to_utf8(decoding.decode(data))
         rest = pending(decoding)
-        return data, text, len(data) - rest, rest
+        return data, text, len(data) - rest, rest if len(data) < asked else 0
 
     def _mark_before(self, offset: int) -> tuple[int, int]:
         if self._marks[0][0] < self._asked[0] <= offset <= self._asked[0] + _RAW:
