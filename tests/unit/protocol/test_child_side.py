@@ -62,6 +62,21 @@ def test_a_step_within_another_one_ends() -> None:
     assert (behind.step, behind.turn) == (Step.WAITING, 2)
 
 
+def test_a_long_step_that_gets_on_counts_as_begun_anew() -> None:
+    doing = Doing()
+    doing.moved()
+    assert doing.told() is None
+    doing.begin(Step.RUNNING, 7, 5000, (Range("t.I", 0, 5000),))
+    before = doing.told()
+    doing.moved()
+    after = doing.told()
+    assert before is not None
+    assert after is not None
+    assert after.turn == before.turn + 1
+    same = {"turn": 0, "age_ms": 0}
+    assert after.model_copy(update=same) == before.model_copy(update=same)
+
+
 def test_who_notes_no_steps_tells_of_none() -> None:
     """An adapter: its supervisor goes by its heartbeat."""
     assert Doing().told() is None
