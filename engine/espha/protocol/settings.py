@@ -97,8 +97,9 @@ class Settings(BaseModel):
         25,
         ge=0,
         le=10_000,
-        description="Time from the begin of one commit to that of the next one, ms, at least: with "
-        "less, output comes sooner; with more, brokers and engines have less to do.",
+        description="Time from the begin of one commit to that of the next one, ms, at least, and "
+        "longer behind a large batch: with less, output comes sooner; with more, brokers and "
+        "engines have less to do.",
     )
     snapshots: str = Field(
         "",

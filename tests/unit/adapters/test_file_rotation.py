@@ -321,3 +321,53 @@ def test_a_copy_on_another_volume_is_gone_on_with_though_it_is_behind(tmp_path: 
             sources[standby].poll()
         append(copies[standby], b"%d,y\n" % number)
     assert found == [["0", "x"], *([str(one), letter] for one in range(1, 6) for letter in "xy")]
+
+
+def test_rotation_that_removed_the_file_that_was_read_left_the_next_ones_to_read(
+    path: Path,
+) -> None:
+    """What is gone is lost; what came behind it is not, and what came before it is not doubled."""
+    clock = Clock()
+    older, second, third = (path.with_name(f"in.csv.{number}") for number in (4, 2, 1))
+    append(older, b"0,old\n")
+    append(path, b"1,a\n")
+    source = opened(path, clock=clock)
+    found = polled(source)
+    position = source.position
+    path.unlink()  # as rotation removes the oldest one
+    append(second, b"2,b\n")
+    append(third, b"3,c\n")
+    append(path, b"4,d\n")
+    changed = position.place.marks.changed if position.place.marks else 0
+    for number, file in enumerate((older, second, third, path), start=-1):
+        os.utime(file, ns=(changed + number, changed + number + (number >= 0)))
+    source = opened(path, position, clock)
+    for _ in range(6):
+        found += polled(source, 2)
+        clock.settle()
+    assert found == [["1", "a"], ["2", "b"], ["3", "c"], ["4", "d"]]
+
+
+def test_the_file_that_was_read_before_the_lost_one_is_not_read_again(path: Path) -> None:
+    """Even where a late writer has written to it meanwhile."""
+    clock = Clock()
+    append(path, b"1,a\n")
+    source = opened(path, clock=clock)
+    found = polled(source)
+    before = path.with_name("in.csv.1")
+    path.rename(before)
+    append(path, b"2,b\n")
+    for _ in range(3):
+        clock.settle()
+        found += polled(source, 2)
+    position = source.position
+    source.close()
+    path.unlink()
+    append(path, b"3,c\n")
+    changed = position.place.marks.changed if position.place.marks else 0
+    os.utime(before, ns=(changed + 5, changed + 5))
+    source = opened(path, position, clock)
+    for _ in range(4):
+        found += polled(source, 2)
+        clock.settle()
+    assert found == [["1", "a"], ["2", "b"], ["3", "c"]]

@@ -22,6 +22,7 @@ class Marks:
         base: offset at which `body` begins.
         body: fingerprint of the bytes from there to the offset.
         end: nothing stood behind the offset.
+        changed: when it had been written to last, ns since 1970; 0: not known.
     """
 
     inode: int = 0
@@ -31,6 +32,7 @@ class Marks:
     base: int = 0
     body: str = ""
     end: bool = False
+    changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ class Reading:
             base=self._base,
             body=self._hash.hexdigest(),
             end=not self.content.at(self.offset, 1) and self.content.whole(),
+            changed=stat.st_mtime_ns,
         )
         return Place(self.generation, self.line, self.offset, marks)
 

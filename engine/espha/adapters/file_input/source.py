@@ -236,13 +236,26 @@ class SourceFile:
         fit = self._fit(self._path, place) or Fit.SHORTER  # empty, or nearly so
         if fit in (Fit.SHORTER, Fit.ALTERED) and self._file.truncated == "wait":
             raise Held(self._sentence(fit, place))
+        path = self._behind_lost(place)
         _LOG.warning(
             "this is another file than the one that was read: it is read from its beginning",
-            file=str(self._path),
+            file=str(path),
             generation=place.generation + 1,
             read_up_to=place.offset,
         )
-        return self._opened(self._path, place.generation + 1)
+        return self._opened(path, place.generation + 1)
+
+    def _behind_lost(self, place: Place) -> Path:
+        """Return the first file that came behind the one of a place, which is gone.
+
+        Rotation has removed that one, and perhaps more; what is left was written to later.
+        """
+        changed = place.marks.changed if place.marks else 0
+        kin = rotated(self._path) if changed else []
+        before = self._before.inode if self._before else _inode(self._late)
+        names = [one.inode for one in kin]
+        unread = kin[names.index(before) + 1 :] if before in names else kin
+        return next((one.path for one in unread if _changed(one.path) > changed), self._path)
 
     def _sentence(self, fit: Fit, place: Place) -> str:
         advice = "put it back, or set truncated to new to read it from its beginning"
@@ -365,3 +378,15 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _changed(path: Path) -> int:
+    """Return when a file was written to last, ns since 1970; 0: it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _inode(place: Place | None) -> int:
+    return place.marks.inode if place and place.marks else 0
