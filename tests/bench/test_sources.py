@@ -1,6 +1,6 @@
 """What a row costs in each source: rows a second onto the topic, and processor time of the adapter.
 
-And the way back: from a topic into a file.
+And the way back: from a topic into a file, and to peers on the net.
 """
 
 import json
@@ -10,7 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,10 @@ from rich.console import Console
 from component.conftest import kafka, zookeeper
 from espha.kafka.reader import Offsets, read_range
 from espha.local.ports import HOST, free_ports
+from support import mosquitto
 from support.adapters import Adapters, file_input, stopped_at_the_end
+from support.mqtt_peers import Device, Listener
+from support.peers import NumberedPeer, Receiver
 from support.servers import Kafka, ZooKeeper, listens, wait_until
 
 __all__ = ["kafka", "zookeeper"]
@@ -30,25 +35,39 @@ __all__ = ["kafka", "zookeeper"]
 ROWS = int(os.environ.get("ESPHA_ROWS", "200000"))
 PLAIN = {"opcode": False, "flags": False, "autogenField": False}
 BODY, AT_ONCE = 1_000, 4
+IN_A_FILE = 20_000
+
+
+class Bench(Adapters):
+    """Empty topics, and what ends with them."""
+
+    def __init__(self, kafka: Kafka, zookeeper: ZooKeeper, folder: Path) -> None:
+        super().__init__(kafka, zookeeper, folder)
+        self.ends = ExitStack()
+
+    def stop(self) -> None:
+        """End all of it."""
+        super().stop()
+        self.ends.close()
 
 
 @pytest.fixture
-def adapters(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Adapters]:
+def adapters(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Bench]:
     """Empty topics."""
-    with stopped_at_the_end(Adapters(kafka, zookeeper, tmp_path)) as made:
+    with stopped_at_the_end(Bench(kafka, zookeeper, tmp_path)) as made:
         yield made
 
 
 Feed = Callable[[], None]
 
 
-def file(adapters: Adapters) -> tuple[dict[str, Any], Feed]:
+def file(adapters: Bench) -> tuple[dict[str, Any], Feed]:
     path = adapters.folder / "in.csv"
     path.write_text("header\n" + "".join(map(row, range(ROWS))))
     return file_input(path), lambda: None
 
 
-def far_topic(adapters: Adapters) -> tuple[dict[str, Any], Feed]:
+def far_topic(adapters: Bench) -> tuple[dict[str, Any], Feed]:
     topic = f"far-{adapters.prefix}"
     adapters.kafka.make_topics(topic)
     producer = Producer(
@@ -61,7 +80,7 @@ def far_topic(adapters: Adapters) -> tuple[dict[str, Any], Feed]:
     return {"kafka": {"servers": servers, "topic": topic, "format": PLAIN}}, lambda: None
 
 
-def http(_: Adapters) -> tuple[dict[str, Any], Feed]:
+def http(_: Bench) -> tuple[dict[str, Any], Feed]:
     (port,) = free_ports(1)
 
     def post(part: int) -> None:
@@ -82,7 +101,7 @@ def http(_: Adapters) -> tuple[dict[str, Any], Feed]:
     return {"http": {"port": port, "format": PLAIN}}, feed
 
 
-def lines(_: Adapters) -> tuple[dict[str, Any], Feed]:
+def lines(_: Bench) -> tuple[dict[str, Any], Feed]:
     (port,) = free_ports(1)
 
     def feed() -> None:
@@ -94,11 +113,58 @@ def lines(_: Adapters) -> tuple[dict[str, Any], Feed]:
     return {"socket": {"port": port, "format": PLAIN}}, feed
 
 
-SOURCES = {"file": file, "kafka": far_topic, "http": http, "socket": lines}
+def folder(adapters: Bench) -> tuple[dict[str, Any], Feed]:
+    path = adapters.folder / "drop"
+    path.mkdir()
+    for number in range(0, ROWS, IN_A_FILE):
+        content = "".join(map(row, range(number, min(number + IN_A_FILE, ROWS))))
+        (path / f"rows-{number:012}.csv").write_text(content)
+    return {"file": {"path": str(path), "pattern": "*.csv", "settleS": 0.1, **PLAIN}}, lambda: None
+
+
+def standard_input(adapters: Bench) -> tuple[dict[str, Any], Feed]:
+    (port,) = free_ports(1)
+    content = adapters.folder / "in.csv"
+    content.write_text("".join(map(row, range(ROWS))))
+
+    def feed() -> None:
+        wait_until(lambda: listens(port), 60, "the adapter listens")
+        words = [sys.executable, "-m", "espha.cli", "adapter", "send", f"{HOST}:{port}"]
+        with content.open("rb") as source:
+            subprocess.run(
+                [*words, "--stream", "rows"],
+                stdin=source, env={**os.environ, **adapters.environment}, check=True,
+            )  # fmt: skip
+
+    return {"socket": {"port": port, "ids": True, "format": PLAIN}}, feed
+
+
+def mqtt(adapters: Bench) -> tuple[dict[str, Any], Feed]:
+    """Rows of a device that waits for each lot to be acknowledged: fewer, as they are slow."""
+    broker = adapters.ends.enter_context(mosquitto.running())
+    device = Device(broker, "rows/1", lambda number: row(number).rstrip())
+
+    def feed() -> None:
+        wait_until(lambda: subscribed(broker), 60, "the adapter has subscribed")
+        for until in range(BODY, ROWS + 1, BODY):
+            device.send(until)
+
+    given = {"broker": broker.address, "topic": "rows/+", "format": PLAIN}
+    return {"mqtt": given}, feed
+
+
+def subscribed(broker: mosquitto.Mosquitto) -> bool:
+    return " 1 rows/+" in broker.log.read_text()
+
+
+SOURCES = {
+    "file": file, "folder": folder, "kafka": far_topic, "http": http, "socket": lines,
+    "standard input": standard_input, "mqtt": mqtt,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_source(source: str, adapters: Adapters, capsys: pytest.CaptureFixture[str]) -> None:
+def test_source(source: str, adapters: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     settings, feed = SOURCES[source](adapters)
     with Running(adapters, "input", settings) as process:
         feed()
@@ -121,7 +187,68 @@ def test_source(source: str, adapters: Adapters, capsys: pytest.CaptureFixture[s
     say(capsys, f"{source} → topic", (moments[-1] - moments[0]) / 1000, process.used_s)
 
 
-def test_topic_to_file(adapters: Adapters, capsys: pytest.CaptureFixture[str]) -> None:
+def test_topic_to_file(adapters: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(adapters)
+    path = adapters.folder / "out.csv"
+    with Running(adapters, "output", {"file": {"path": str(path)}}) as process:
+        wait_until(lambda: path.exists() and path.stat().st_size > 0, 60, "the first row")
+        began = path.with_name("out.csv.lock").stat().st_mtime
+        wait_until(lambda: path.read_bytes().count(b"\n") >= ROWS, 300, "the last row", 0.2)
+    say(capsys, "topic → file", path.stat().st_mtime - began, process.used_s)
+
+
+Count = Callable[[], int]
+"""Tells how many rows have come."""
+
+
+def to_http(adapters: Bench) -> tuple[dict[str, Any], Count]:
+    server = Receiver(failing=0.0)
+    adapters.ends.callback(server.server_close)
+    adapters.ends.callback(server.shutdown)
+    address = f"http://{HOST}:{server.server_address[1]}/"
+    return {"http": {"address": address, "maxRows": BODY}}, lambda: len(server.rows())
+
+
+def to_socket(adapters: Bench) -> tuple[dict[str, Any], Count]:
+    peer = NumberedPeer(breaks=0.0)
+    adapters.ends.callback(peer.close)
+    return {"socket": {"connect": peer.address, "ids": True}}, lambda: len(peer.rows)
+
+
+def to_topic(adapters: Bench) -> tuple[dict[str, Any], Count]:
+    topic, servers = f"far-{adapters.prefix}", adapters.kafka.bootstrap
+    adapters.kafka.make_topics(topic)
+
+    def count() -> int:
+        end = Offsets(servers).end(topic)
+        return len(list(read_range(servers, topic, 0, end))) if end >= ROWS else 0
+
+    return {"kafka": {"servers": servers, "topic": topic}}, count
+
+
+def to_mqtt(adapters: Bench) -> tuple[dict[str, Any], Count]:
+    broker = adapters.ends.enter_context(mosquitto.running())
+    listener = adapters.ends.enter_context(closing(Listener(broker, "results")))
+    return {"mqtt": {"broker": broker.address, "topic": "results"}}, lambda: len(listener.rows)
+
+
+PEERS = {"http": to_http, "socket": to_socket, "kafka": to_topic, "mqtt": to_mqtt}
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_topic_to_the_net(peer: str, adapters: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(adapters)
+    settings, count = PEERS[peer](adapters)
+    with Running(adapters, "output", settings) as process:
+        began = time.monotonic()
+        wait_until(lambda: count() >= ROWS, 120, "the last row", 0.2, count)
+        taken = time.monotonic() - began
+    assert count() == ROWS
+    say(capsys, f"topic → {peer}, with the start of the adapter", taken, process.used_s)
+
+
+def fill(adapters: Bench) -> None:
+    """Put all rows on the topic of results."""
     producer = Producer(
         {"bootstrap.servers": adapters.kafka.bootstrap, "queue.buffering.max.messages": 2 * ROWS}
     )
@@ -129,12 +256,6 @@ def test_topic_to_file(adapters: Adapters, capsys: pytest.CaptureFixture[str]) -
         value = f"I,N, {number},{number},1,2,3,0.500000"
         producer.produce(adapters.output_topic, value, partition=0)
     producer.flush()
-    path = adapters.folder / "out.csv"
-    with Running(adapters, "output", {"file": {"path": str(path)}}) as process:
-        wait_until(lambda: path.exists() and path.stat().st_size > 0, 60, "the first row")
-        began = path.with_name("out.csv.lock").stat().st_mtime
-        wait_until(lambda: path.read_bytes().count(b"\n") >= ROWS, 300, "the last row", 0.2)
-    say(capsys, "topic → file", path.stat().st_mtime - began, process.used_s)
 
 
 class Running:

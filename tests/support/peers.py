@@ -133,7 +133,9 @@ class Receiver(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, failing: float = 0.2) -> None:
+        """Listen on a free port; `failing`: share of requests that get no 200."""
+        self.failing = failing
         self.taken: dict[str, bytes] = {}
         self.differ = 0
         self.chance = random.Random(7)
@@ -151,12 +153,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         lot = self.server.chance.random()
-        if lot < 0.1:
+        if lot < self.server.failing / 2:
             self.send_error(503)
             return
         key = self.headers["Idempotency-Key"]
         self.server.differ += self.server.taken.setdefault(key, body) != body
-        self.send_response(200 if lot > 0.2 else 500)
+        self.send_response(200 if lot >= self.server.failing else 500)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
