@@ -147,7 +147,18 @@ BAD: dict[str, dict[str, Object]] = {
         "files without a volume": {
             "adapters": {"outputs": [{k: v for k, v in OUTPUT.items() if k != "volume"}]}
         },
-        "the model's connectors without a volume": {"adapters": {"fromModel": True}},
+        "a volume for all and one for each": _input(storage={"size": "1Gi"}),
+        "lines of a socket in utf-16": {
+            "adapters": {
+                "inputs": [
+                    {
+                        "name": "a",
+                        "window": "cq/in",
+                        "socket": {"port": 5000, "format": {"encoding": "utf-16"}},
+                    }
+                ]
+            }
+        },
         "a claim that cannot be": _input(volume={"claimName": "a..b"}),
         "too many replicas": _input(replicas=6),
         "a file elsewhere": _file(path="/etc/passwd"),

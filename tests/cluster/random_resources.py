@@ -26,6 +26,7 @@ _TEXTS = (
     "TZ", "_A1", "KAFKA_X", "true", "input-a", "x-kafka",
     "postgresql://writer@db.example:5432/results", "postgresql://db/%20", "postgresql://a:b@db/c",
     "peer:9000", "peer:x", "https://api.example:8443/rows", "http://u@h/", "2026-01-01 00:00:00",
+    "wss://feed.example:8443/rows", "ws://u@h/",
 )  # fmt: skip
 _SIGNS = "ab09AZ-._/:@%= "
 _AMOUNTS = (1, 2, "1", "0.5", "250m", "1500m", "1e3", "200Mi", "600Mi", "1Gi", "1.5Gi", "2G", "3Gi",

@@ -58,6 +58,7 @@ _TAKEN = (
     r"(^|-)(input|output|model)-"
 )
 _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."
+_VALIDATIONS = "x-kubernetes-validations"
 _ONE_VOLUME = "Give volume (one for all replicas) or storage (one for each of them), not both."
 
 SECRETS = "/secrets"
@@ -201,7 +202,10 @@ def on_volume(settings: type[BaseModel]) -> type[BaseModel]:
     if either:
         count = " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in either)
         sentence = f"Give exactly one of: {', '.join(either)}."
-        made.model_config["json_schema_extra"] = rules((f"{count} == 1", sentence))
+        own = settings.model_config.get("json_schema_extra")
+        said: dict[str, Any] = dict(own) if isinstance(own, dict) else {}
+        both = [*rules((f"{count} == 1", sentence))[_VALIDATIONS], *said.get(_VALIDATIONS, [])]
+        made.model_config["json_schema_extra"] = {**said, _VALIDATIONS: both}
     return made
 
 
