@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.component, pytest.mark.timeout(900)]
 FAULTS = ("engine-takeover", "broker-coordinator", "cut-zookeeper", "cut-kafka")
 
 
+@pytest.mark.long
 def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:
     """Nothing is lost, doubled, out of order or wrong, and every acknowledged commit is there."""
     plan = Plan(FAULTS, count=1, rate=50, model="ha", seed=11)
