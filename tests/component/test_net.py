@@ -12,8 +12,7 @@ import pytest
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST, free_ports
 from support.adapters import Adapters, stopped_at_the_end
-from support.callers import NumberedCaller
-from support.peers import NumberedPeer, Poster, Receiver, Sender
+from support.peers import NumberedCaller, NumberedPeer, Poster, Receiver, Sender
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component

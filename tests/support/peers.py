@@ -13,17 +13,44 @@ import urllib3
 
 from espha.local.ports import HOST
 
+Row = Callable[[int], str]
+"""Makes the row of a number, without a newline."""
+_AGAIN_S = 0.05
 
-class NumberedPeer:
+
+class _Taker:
     """Takes numbered lines of a stream, and breaks off now and then."""
 
-    def __init__(self, breaks: float = 0.001) -> None:
-        """Listen on a free port; `breaks`: the chance behind each line."""
+    def __init__(self, breaks: float) -> None:
         self.rows: list[str] = []
         self.streams: set[str] = set()
         self._next = 0
         self._breaks = breaks
         self._chance = random.Random(7)
+
+    def _talk(self, connection: socket.socket) -> None:
+        file = connection.makefile("rb")
+        name = file.readline()
+        if not name:
+            return
+        self.streams.add(name.decode().strip())
+        connection.sendall(b"%d\n" % self._next)
+        while (line := file.readline()).endswith(b"\n"):
+            number, _, row = line.decode().rstrip("\n").partition(" ")
+            if int(number) >= self._next:
+                self.rows.append(row)
+                self._next = int(number) + 1
+            if self._chance.random() < self._breaks:
+                return
+            connection.sendall(b"%d\n" % self._next)
+
+
+class NumberedPeer(_Taker):
+    """Listens for whoever sends numbered lines."""
+
+    def __init__(self, breaks: float = 0.001) -> None:
+        """Listen on a free port; `breaks`: the chance behind each line."""
+        super().__init__(breaks)
         self._server = socket.create_server((HOST, 0))
         self.port: int = self._server.getsockname()[1]
         threading.Thread(target=self._run, daemon=True).start()
@@ -40,27 +67,40 @@ class NumberedPeer:
                 with connection, contextlib.suppress(OSError):
                     self._talk(connection)
 
-    def _talk(self, connection: socket.socket) -> None:
-        file = connection.makefile("rb")
-        self.streams.add(file.readline().decode().strip())
-        connection.sendall(b"%d\n" % self._next)
-        while (line := file.readline()).endswith(b"\n"):
-            number, _, row = line.decode().rstrip("\n").partition(" ")
-            if int(number) >= self._next:
-                self.rows.append(row)
-                self._next = int(number) + 1
-            if self._chance.random() < self._breaks:
-                return
-            connection.sendall(b"%d\n" % self._next)
-
     def close(self) -> None:
         """Stop to listen."""
         self._server.close()
 
 
-Row = Callable[[int], str]
-"""Makes the row of a number, without a newline."""
-_AGAIN_S = 0.05
+class NumberedCaller(_Taker):
+    """Connects to whoever sends numbered lines."""
+
+    def __init__(self, port: int, breaks: float = 0.001) -> None:
+        """Connect to a port again and again; `breaks`: the chance behind each line."""
+        super().__init__(breaks)
+        self._port = port
+        self._over = threading.Event()
+        self._connection: socket.socket | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            with contextlib.suppress(OSError, ValueError), self._connected() as connection:
+                self._connection = connection
+                self._talk(connection)
+            self._over.wait(_AGAIN_S)
+
+    def _connected(self) -> socket.socket:
+        return socket.create_connection((HOST, self._port), 20)
+
+    def close(self) -> None:
+        """Call no more."""
+        self._over.set()
+        if self._connection is not None:
+            with contextlib.suppress(OSError):
+                self._connection.shutdown(socket.SHUT_RDWR)
+        self._thread.join(30)
 
 
 class Poster:
