@@ -141,7 +141,7 @@ def standard_input(adapters: Bench) -> tuple[dict[str, Any], Feed]:
 
 def mqtt(adapters: Bench) -> tuple[dict[str, Any], Feed]:
     """Rows of a device that waits for each lot to be acknowledged: fewer, as they are slow."""
-    broker = adapters.ends.enter_context(mosquitto.running())
+    broker = adapters.ends.enter_context(mosquitto.running(mosquitto.OPEN))
     device = Device(broker, "rows/1", lambda number: row(number).rstrip())
 
     def feed() -> None:

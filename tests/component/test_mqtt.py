@@ -21,7 +21,7 @@ from espha.adapters.mqtt_output.spec import OutputMqtt
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST
 from support.adapters import Adapters, stopped_at_the_end
-from support.mosquitto import Mosquitto, running
+from support.mosquitto import OPEN, Mosquitto, running
 from support.mqtt_peers import Device, Listener
 from support.servers import Kafka, ZooKeeper, wait_until
 
@@ -30,7 +30,6 @@ pytestmark = pytest.mark.component
 KILLS = 6
 ROWS = 150
 SUBSCRIBED = re.compile(r" 1 rows/[+#]$", re.MULTILINE)
-OPEN = ("allow_anonymous true", "log_type all")
 
 
 @pytest.fixture

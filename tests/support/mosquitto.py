@@ -11,6 +11,8 @@ from pathlib import Path
 from espha.local.ports import HOST, free_ports
 from support.servers import listens, wait_until
 
+OPEN = ("allow_anonymous true", "log_type all")
+"""Settings of a broker that takes anybody, and notes all that happens."""
 _PROGRAM = Path("/usr/sbin/mosquitto")
 
 
