@@ -48,6 +48,10 @@ def main(
     signal.signal(signal.SIGTERM, _interrupt)
     results: list[Result] = []
     chosen = frozenset(filter(None, only.split(",")))
+    unknown = chosen - {*sources.SOURCES, *sinks.KINDS}
+    if unknown:
+        known = ", ".join({**sources.SOURCES, **dict.fromkeys(sinks.KINDS)})
+        raise typer.BadParameter(f"{min(unknown)!r} is not one of: {known}")
     with tempfile.TemporaryDirectory(prefix="espha-edges-") as folder:
         campaign = Campaign(Path(folder), chosen, kills, rotations, rate, seed)
         if part in ("sources", "both"):
@@ -249,6 +253,10 @@ def _strike(
 
     wait_until(over, _LIMIT_S, "kills", 0.5, done)
     turns.end()
+    few = [one.adapter for one in strikers if one.done < one.kills]
+    ended = [one.name for one in feeds if not one.is_alive()]
+    if few or ended:
+        raise RuntimeError(f"not killed often enough: {few}; feeds that have ended: {ended}")
 
 
 def _again(broker: mosquitto.Mosquitto) -> None:

@@ -17,6 +17,10 @@ from support.peers import NumberedPeer, Receiver
 from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL
 from support.servers import Kafka
 
+KINDS = (
+    "csv", "json", "parquet", "sqlite", "sqlite-upsert", "postgres", "postgres-upsert", "kafka",
+    "mqtt", "http", "socket",
+)  # fmt: skip
 _TICK_S = 0.05
 _UPDATED = 10
 """Every so many rows one is an upsert of an older key."""

@@ -26,14 +26,14 @@ class Striker(threading.Thread):
             seed: of the moments.
         """
         super().__init__(name=f"strikes at {name}", daemon=True)
-        self.adapter, self._replicas, self._kills = name, replicas, kills
+        self.adapter, self._replicas, self.kills = name, replicas, kills
         self._chance = random.Random(seed)
         self._ended = threading.Event()
         self.done = 0
 
     def run(self) -> None:
         """Kill until there were enough kills, or it is ended."""
-        while self.done < self._kills and not self._ended.wait(_LOOK_S):
+        while self.done < self.kills and not self._ended.wait(_LOOK_S):
             active = active_of(list(self._replicas))
             if not active or self._ended.wait(self._chance.uniform(0, SPREAD_S)):
                 continue
