@@ -83,7 +83,9 @@ class FencedWriter:
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS,
                 "acks": "all",
-                "linger.ms": 0,
+                # A commit sends at once what waits: all records of a topic in one request, which
+                # brokers write and replicate as one.
+                "linger.ms": 1000,
                 "queue.buffering.max.messages": 1_000_000,
                 "message.max.bytes": MESSAGE_BYTES,
                 **settings,

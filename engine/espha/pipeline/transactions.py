@@ -41,6 +41,9 @@ _SLOW_S = 1.0
 """A commit that took longer may have been asked for twice; the second one may still come."""
 _SAFE_VERSION = 2
 _ROUNDS = 20
+_BATCH_BYTES = 256 << 10
+"""Outputs of a topic go to its broker by so many bytes; the stock 16 KiB make a request of each
+hundred, which brokers write, replicate and answer one by one."""
 _AGAIN_MS = 60_000
 _LOG = structlog.get_logger()
 
@@ -49,6 +52,7 @@ _SETTINGS = {
     # Outputs wait for the order record, which ends the transaction and sends all: then the brokers
     # add both topics to it at once, write once and replicate once. Large batches go before.
     "linger.ms": "1000",
+    "batch.size": str(_BATCH_BYTES),
     # How long a commit may take while brokers are away. A successor does not wait: it fences.
     "transaction.timeout.ms": "60000",
     "max.block.ms": f"{_LIMIT_S * 1000:.0f}",
