@@ -1,7 +1,11 @@
 """The input topics of an engine: taken freely when active, by the order log when standby."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import groupby
+from operator import methodcaller
+from typing import Final
 
 from confluent_kafka import KafkaError, Message, TopicPartition
 
@@ -16,6 +20,7 @@ _BUFFERED_AT_MOST = 50_000
 _FETCHED_AT_ONCE = 1000
 
 _STEP_S = 0.5
+_TOPIC = methodcaller("topic")
 
 
 class Inputs:
@@ -86,18 +91,14 @@ class Inputs:
         Returns the ranges taken, one for each topic that had records, and the records in the
         order in which they must be processed.
         """
-        if not any(self._buffers.values()):
-            self._fetch(timeout)
+        held = sum(map(len, self._buffers.values()))
+        if held < limit:
+            self._fetch(0 if held else timeout, limit - held)
         ranges: list[Range] = []
         taken: list[Input] = []
         left = limit_bytes
         for topic, buffer in self._buffers.items():
-            share: list[Input] = []
-            while buffer and len(taken) + len(share) < limit:
-                left -= len(buffer.first.value)
-                if left < 0 and (taken or share):
-                    break
-                share.append(buffer.take())
+            share, left = buffer.take(limit - len(taken), left, at_least=0 if taken else 1)
             if share:
                 ranges.append(Range(topic, self._next[topic], share[-1].offset + 1))
                 self._advance(topic, share[-1].offset + 1)
@@ -123,9 +124,9 @@ class Inputs:
             self._fetch(_STEP_S)
         self._asked = ""
         # A topic that is not in use yet is read from its beginning, which may be before the range.
-        records = [
-            entry for entry in buffer.take_before(wanted.end) if entry.offset >= wanted.start
-        ]
+        records = buffer.take_before(wanted.end)
+        if records and records[0].offset < wanted.start:
+            records = [entry for entry in records if entry.offset >= wanted.start]
         self._advance(wanted.topic, wanted.end)
         if not records or records[-1].offset != wanted.end - 1:
             raise LogError(
@@ -185,26 +186,36 @@ class Inputs:
             self._paused.remove(topic)
             self._consumer.resume([TopicPartition(topic, PARTITION)])
 
-    def _fetch(self, timeout: float) -> None:
+    def _fetch(self, timeout: float, limit: int = _FETCHED_AT_ONCE) -> None:
+        """Keep what has come, about `limit` records at most; wait for the first one."""
         # consume(n, t) would wait until it has n messages: wait for one, then take what is there.
         first = self._consumer.poll(timeout)
-        if first is not None:
-            for message in [first, *self._consumer.consume(_FETCHED_AT_ONCE, 0)]:
-                self._keep(message)
+        messages = [] if first is None else [first]
+        while messages:
+            self._keep(messages)
+            limit -= len(messages)
+            messages = self._consumer.consume(min(limit, _FETCHED_AT_ONCE), 0) if limit > 0 else []
 
-    def _keep(self, message: Message) -> None:
-        topic = message.topic()
-        if check(message):
-            entry = Input(topic, message.offset(), message.value() or b"")
-            buffer = self._buffers[topic]
-            buffer.put(entry)
-            self._stable[topic] = entry.offset + 1
-            full = topic != self._asked and buffer.exceeds(_BUFFERED_AT_MOST, self._share)
-            if full and topic not in self._paused:
-                self._paused.add(topic)
-                self._consumer.pause([TopicPartition(topic, PARTITION)])
-        elif message.error().code() == KafkaError._PARTITION_EOF:
-            self._stable[topic] = max(self._stable[topic], message.offset())
+    def _keep(self, messages: Iterable[Message]) -> None:
+        """Keep records in their buffers, and pause topics that have enough in them."""
+        for topic, group in groupby(messages, _TOPIC):
+            entries: list[Input] = []
+            for message in group:
+                if message.error() is None:
+                    entries.append(_input((topic, message.offset(), message.value() or b"")))
+                elif not check(message) and message.error().code() == KafkaError._PARTITION_EOF:
+                    self._stable[topic] = max(self._stable[topic], message.offset())
+            if entries:
+                self._keep_of(topic, entries)
+
+    def _keep_of(self, topic: str, entries: list[Input]) -> None:
+        buffer = self._buffers[topic]
+        buffer.put(entries)
+        self._stable[topic] = max(self._stable[topic], entries[-1].offset + 1)
+        full = topic != self._asked and buffer.exceeds(_BUFFERED_AT_MOST, self._share)
+        if full and topic not in self._paused:
+            self._paused.add(topic)
+            self._consumer.pause([TopicPartition(topic, PARTITION)])
 
 
 class _Buffer:
@@ -227,27 +238,49 @@ class _Buffer:
         """The last one; there must be one."""
         return self._records[-1]
 
-    def put(self, entry: Input) -> None:
-        """Add one."""
-        self._records.append(entry)
-        self._bytes += len(entry.value)
+    def put(self, entries: list[Input]) -> None:
+        """Add some."""
+        self._records += entries
+        self._bytes += _size(entries)
 
-    def take(self) -> Input:
-        """Take the first one out."""
-        entry = self._records.popleft()
-        self._bytes -= len(entry.value)
-        return entry
+    def take(self, limit: int, limit_bytes: int, at_least: int) -> tuple[list[Input], int]:
+        """Take out up to so many, with so many bytes; return them, and how many bytes are left.
+
+        Fewer than none are left where the next one was too large; `at_least` so many are taken.
+        """
+        records, left = self._records, limit_bytes
+        taken: list[Input] = []
+        while records and len(taken) < limit:
+            left -= len(records[0].value)
+            if left < 0 and len(taken) >= at_least:
+                break
+            taken.append(records.popleft())
+        self._forget(taken)
+        return taken, left
 
     def take_before(self, end: int) -> list[Input]:
         """Take out what stands before offset `end`."""
-        taken = []
-        while self._records and self._records[0].offset < end:
-            taken.append(self.take())
+        records = self._records
+        taken: list[Input] = []
+        while records and records[0].offset < end:
+            taken.append(records.popleft())
+        self._forget(taken)
         return taken
+
+    def _forget(self, taken: list[Input]) -> None:
+        self._bytes -= _size(taken)
 
     def exceeds(self, records: int, size: int) -> bool:
         """Tell whether there are so many, or so many bytes."""
         return len(self._records) >= records or self._bytes >= size
+
+
+_input: Final[Callable[[tuple[str, int, bytes]], Input]] = partial(tuple.__new__, Input)
+"""An input of its parts, several times as fast as by name."""
+
+
+def _size(entries: list[Input]) -> int:
+    return sum([len(value) for _, _, value in entries])
 
 
 def _expect_there(cursors: Mapping[str, Cursor], first: Mapping[str, int]) -> None:

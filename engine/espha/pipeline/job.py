@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -298,14 +299,15 @@ class BatchJob:
             yield Asked(row, OPEN, json.dumps(order).encode(), batch.sequence)
             row += 1
             skipped = {(topic, offset): reason for topic, offset, reason in batch.skipped}
+            source_of = self._source_of
             for topic, offset, value in batch.inputs:
-                source, text, original = self._source_of[topic], _text(value), None
+                source, text, original = source_of[topic], _text(value), None
                 reason = skipped.get((topic, offset)) if skipped else None
                 if reason is not None or text is not value:
                     original = (source, value)
                 if reason is not None:
                     source, text = SKIP, reason.encode()
-                yield Asked(row, source, text, offset, original)
+                yield _asked((row, source, text, offset, original))
                 row += 1
 
     def _query(self, rows: DataFrame) -> DataFrame:
@@ -378,6 +380,10 @@ class BatchJob:
         return StructType.fromDDL(
             ", ".join(["row int, ordinal int, kind int, text string", *windows])
         )
+
+
+_asked: Final[Callable[[tuple[Any, ...]], Asked]] = partial(tuple.__new__, Asked)
+"""A row of its parts, several times as fast as by name."""
 
 
 def _broken(entry: Input | None, answer: dict[str, Any]) -> BrokenRecordError:
