@@ -8,6 +8,7 @@ import structlog
 
 from espha.adapters.config import AdapterConfig, ConfigError, Job
 from espha.deployment import DeployedModel, DeploymentError, read_deployed
+from espha.garbage import spare_the_living
 from espha.kafka.reader import LogError
 from espha.kafka.writer import WriterFailed
 from espha.protocol.child_side import Control
@@ -43,6 +44,7 @@ def run_adapter(
             control=control,
             host=settings.http_host,
         )
+        spare_the_living()
         config.type.runner()(job, config.settings)
 
 

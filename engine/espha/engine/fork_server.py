@@ -27,6 +27,7 @@ from typing import NoReturn
 
 import structlog
 
+from espha.garbage import spare_the_living
 from espha.jsonlog import configure
 from espha.pipeline.session import Jvm, start_jvm
 from espha.protocol.child_side import die_with_parent
@@ -42,8 +43,6 @@ from espha.protocol.settings import Settings, load_settings
 from espha.protocol.states import ExitCode
 
 _LIVES = 100
-_SEARCHES = (50_000, 5, 1_000)
-"""Python's search for cycles in an engine process: all objects only once in a blue moon."""
 _CLEAR_S = 20
 _PR_SET_NAME = 15
 _LOG = structlog.get_logger()
@@ -134,7 +133,7 @@ class _ForkServer:
             self._jvm.let_go()
             os.environ[STATUS_FD_VARIABLE] = str(status)
 
-            gc.set_threshold(*_SEARCHES)
+            spare_the_living()
 
             from espha.engine.main import run_engine
 

@@ -114,13 +114,11 @@ class Kernel:
         at.token, at.port = self._tokens, 0
         before = len(flow.refusals)
         units = flow.through(node.path, node.steps, ((event,),))
-        if units:
-            self._tokens += 1
-            flow.go(node, units, outputs)
-            return None
-        if len(flow.refusals) > before:
+        if not units and len(flow.refusals) > before:
             return flow.refusals.pop()[1]
         self._tokens += 1
+        if units:
+            flow.go(node, units, outputs)
         return None
 
     def _in_turn(self, nodes: Sequence[Node], events: Sequence[tuple[str, Event]]) -> list[Handled]:

@@ -11,3 +11,5 @@ QUOTES_PATTERN: Final = r'[",\n]|\A[\x00-\x20]|[\x00-\x20\\]\Z'
 
 NEEDS_QUOTES: Final = re.compile(QUOTES_PATTERN)
 MAY_NEED_QUOTES: Final = re.compile(r'[",\\\x00-\x20]')
+MAY_NEED_MORE_QUOTES: Final = re.compile(r'["\\\x00-\x20]')
+"""The same but for the comma."""

@@ -5,22 +5,23 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from espha.model.events import BadRecord, Event, Value
 from espha.model.project import Field, Window
 from espha.model.types import ARRAYS, DOUBLES, INTEGERS, checker, formatter, parser, tiny
 from espha.records.layout import CsvLayout, Layout, Style
-from espha.records.quotes import BLANKS, MAY_NEED_QUOTES, NEEDS_QUOTES
+from espha.records.quotes import BLANKS, MAY_NEED_MORE_QUOTES, MAY_NEED_QUOTES, NEEDS_QUOTES
 from espha.windows.source.spec import SourceWindow
 
-_OPCODES = {
+OPCODE_WORDS: Final = {
     "I": "I", "INSERT": "I", "U": "U", "UPDATE": "U", "P": "P", "UPSERT": "P",
     "D": "D", "DELETE": "D", "SD": "SD", "SAFEDELETE": "SD",
 }  # fmt: skip
-_FLAGS = {
+FLAG_WORDS: Final = {
     "": "N", "N": "N", "NORMAL": "N", "P": "P", "PARTIALUPDATE": "P", "R": "R", "RETENTION": "R",
 }  # fmt: skip
+"""What opcodes and flags mean, in capitals."""
 
 Decode = Callable[[str, str, Sequence[str]], Event]
 
@@ -62,7 +63,7 @@ def read_opcode(text: str) -> str:
     Raises:
         BadRecord: it means none.
     """
-    opcode = _OPCODES.get(text) or _OPCODES.get(text.strip().upper())
+    opcode = OPCODE_WORDS.get(text) or OPCODE_WORDS.get(text.strip().upper())
     if opcode is None:
         raise BadRecord(f"unknown opcode {text[:20]!r}; known are I, U, P, D and SD")
     return opcode
@@ -74,7 +75,7 @@ def read_flags(text: str) -> str:
     Raises:
         BadRecord: it means none.
     """
-    flags = _FLAGS.get(text) or _FLAGS.get(text.strip().upper())
+    flags = FLAG_WORDS.get(text) or FLAG_WORDS.get(text.strip().upper())
     if flags is None:
         raise BadRecord(f"unknown flags {text[:20]!r}; known are N, P and R")
     return flags
@@ -90,6 +91,8 @@ def split(text: str, delimiter: str = ",") -> list[str]:
         BadRecord: a quote is not closed, or something stands behind a closing quote.
     """
     if '"' not in text and f"\\{delimiter}" not in text:
+        if text.isprintable() and " " not in text:  # most often there is nothing to strip
+            return text.split(delimiter)
         return [cell.strip(BLANKS) for cell in text.split(delimiter)]
     try:
         return _cells(text, delimiter, backslashes=False)
@@ -346,7 +349,7 @@ def canonical_writer(window: Window, layout: CsvLayout) -> Callable[[Sequence[st
         for number, parse in dates.items():
             if number < len(rest):
                 rest[number] = _ticks(rest[number], parse)
-        return ",".join(map(quoted, (opcode, flags, *rest)))
+        return quoted_row([opcode, flags, *rest])
 
     return write
 
@@ -402,6 +405,15 @@ def _half_up(value: float, precision: int) -> str:
 
 
 _LONG = 1e8
+
+
+def quoted_row(cells: Sequence[str]) -> str:
+    """Return cells as a row, in quotes where they need them."""
+    row = ",".join(cells)
+    # Most rows have nothing that needs quotes, which is soon seen.
+    if row.count(",") == len(cells) - 1 and not MAY_NEED_MORE_QUOTES.search(row):
+        return row
+    return ",".join(map(quoted, cells))
 
 
 def quoted(cell: str) -> str:

@@ -29,7 +29,7 @@ from espha.model import Window
 from espha.model.events import BadRecord
 from espha.protocol.records import ID_HEADER, position_key
 from espha.protocol.status import OutputProgress
-from espha.records.text import json_object, quoted, split
+from espha.records.text import json_object, quoted_row, split
 
 _ANSWER_S: Final = 10.0
 _LOG = structlog.get_logger()
@@ -184,7 +184,7 @@ def key_reader(window: Window) -> Callable[[Taken], bytes | None]:
                 cells = [row[place] for place in places]
         except (BadRecord, UnicodeDecodeError, IndexError):
             return None
-        return ",".join(map(quoted, cells)).encode()
+        return quoted_row(cells).encode()
 
     return read
 
