@@ -38,9 +38,9 @@ _BUSY_TIMES = 10
 """How many failure timeouts a step that computes may take at least."""
 _STARVED = 10
 """How many times longer it may take where others have the processor."""
-_RECORD_S = 0.02
+_RECORD_S = 0.01
 """What an input record may take at least, of a batch never seen: scripts do much for one."""
-_PAGE = 256
+_PAGE = 512
 """More input records than go to the kernel at once, between two signs that the step gets on; see
 `espha.pipeline.stream.PAGE_BYTES`."""
 _SNAPSHOT_S = 120.0

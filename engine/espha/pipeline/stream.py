@@ -20,7 +20,7 @@ BUFFER_BYTES = 8192
 passes the buffer, with all that waited in it. So what ends a call is the last column of its page,
 and whole buffers of it."""
 
-PAGE_BYTES = BUFFER_BYTES
+PAGE_BYTES = 2 * BUFFER_BYTES
 """Size at which a page ends. Small pages make small batches cheap, large ones large batches."""
 
 OPEN, END, PAD, TAKE, PUT, SKIP = -1, -2, -3, -4, -6, -7
