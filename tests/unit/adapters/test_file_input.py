@@ -292,7 +292,7 @@ def test_a_file_and_its_folder_may_come_later(tmp_path: Path) -> None:
     assert polled(source) == []
     append(path, b"1,a\n2,b\n")
     ((_, first), _) = source.poll()
-    standby.advance(first)
+    standby.advance(Position.from_header(first.to_header()))
     clock.settle()
     assert polled(standby) == [["2", "b"]]
 

@@ -31,7 +31,7 @@ def test_lines_of_json_are_records(tmp_path: Path) -> None:
     found: list[Any] = source.poll()
     assert [record for record, _ in found] == [b'P,N, 1,"a\nb",', b"P,N, 2,,", b"D,N, 3,,"]
     # Both objects of a line stand before the position behind it.
-    places = [position.place for _, position in found]
+    places = [position.progress(0).offset for _, position in found]
     assert places[1] == places[2] != places[0]
     assert source.poll() == []
     append(path, b": 4}\r\n")

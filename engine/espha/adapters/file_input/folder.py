@@ -11,7 +11,7 @@ import structlog
 
 from espha.adapters.config import Held
 from espha.adapters.file_input.content import open_content
-from espha.adapters.file_input.position import Place, Position
+from espha.adapters.file_input.position import Place, Position, RowPosition
 from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
 from espha.adapters.file_input.source import Rows
 from espha.adapters.file_input.spec import InputFile
@@ -112,8 +112,9 @@ class SourceFolder:
         if not found:
             return []
         last = self.position
+        generation = last.place.generation
         light = [
-            (row, Position(self._adapter, last.file, Place(last.place.generation, *row[1:3])))
+            (row, RowPosition(self._adapter, last.file, generation, row.line, row.offset))
             for row in found[:-1]
         ]
         return [*light, (found[-1], last)]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from espha.protocol.status import InputProgress
 
@@ -56,7 +56,7 @@ class Place:
 class Position:
     """How far an adapter is.
 
-    The last record of a transaction carries all of it; the others carry neither marks nor `before`.
+    The last record of a transaction carries it; the others carry a `RowPosition`.
 
     Attributes:
         adapter: its name.
@@ -72,14 +72,6 @@ class Position:
 
     def to_header(self) -> bytes:
         """Return the value of the `espha-source` header."""
-        place = self.place
-        if place.marks is None and not place.mark and self.before is None:  # most rows
-            return b'%s"generation":%d,"line":%d,"offset":%d}' % (
-                _beginning(self.adapter, self.file),
-                place.generation,
-                place.line,
-                place.offset,
-            )
         content = {"adapter": self.adapter, "file": self.file, **_plain(self.place)}
         if self.before:
             content["before"] = _plain(self.before)
@@ -101,12 +93,39 @@ class Position:
     def progress(self, rows: int) -> InputProgress:
         """Return what the status shows of it; `rows`: published in this life."""
         place = self.place
+        light = RowPosition(self.adapter, self.file, place.generation, place.line, place.offset)
+        return light.progress(rows)
+
+
+class RowPosition(NamedTuple):
+    """How far an adapter is behind a row that is not the last one of its transaction.
+
+    It has what people want to know. What tells a file from another one is in the last row.
+    """
+
+    adapter: str
+    file: str
+    generation: int
+    line: int
+    offset: int
+
+    def to_header(self) -> bytes:
+        """Return the value of the `espha-source` header."""
+        return b'%s"generation":%d,"line":%d,"offset":%d}' % (
+            _beginning(self.adapter, self.file),
+            self.generation,
+            self.line,
+            self.offset,
+        )
+
+    def progress(self, rows: int) -> InputProgress:
+        """Return what the status shows of it; `rows`: published in this life."""
         return InputProgress(
             rows=rows,
-            position=f"{Path(self.file).name}, line {place.line}, byte {place.offset}",
-            line=place.line,
-            offset=place.offset,
-            generation=place.generation,
+            position=f"{Path(self.file).name}, line {self.line}, byte {self.offset}",
+            line=self.line,
+            offset=self.offset,
+            generation=self.generation,
         )
 
 

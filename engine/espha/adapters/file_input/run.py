@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from espha.adapters.config import ConfigError, Job
 from espha.adapters.file_input.folder import SourceFolder
-from espha.adapters.file_input.position import Position, source_position
+from espha.adapters.file_input.position import Position, RowPosition, source_position
 from espha.adapters.file_input.reading import SourceRow
 from espha.adapters.file_input.source import SourceFile
 from espha.adapters.file_input.spec import InputFile
@@ -25,7 +25,7 @@ class _Files(Protocol):
     @property
     def position(self) -> Position: ...
 
-    def poll(self) -> Sequence[tuple[SourceRow, Position]]: ...
+    def poll(self) -> Sequence[tuple[SourceRow, Position | RowPosition]]: ...
 
     def advance(self, position: Position) -> None: ...
 
@@ -60,7 +60,7 @@ class _Rows:
     def position(self) -> Position:
         return self._source.position
 
-    def poll(self) -> list[tuple[bytes, Position]]:
+    def poll(self) -> list[tuple[bytes, Position | RowPosition]]:
         return [
             (record, position)
             for row, position in self._source.poll()
@@ -80,18 +80,21 @@ class _Rows:
     def close(self) -> None:
         self._source.close()
 
-    def _records(self, row: SourceRow, position: Position) -> list[bytes]:
-        where = f"line {row.line} of {position.file}"
-        if row.reason:
+    def _records(self, row: SourceRow, position: Position | RowPosition) -> list[bytes]:
+        if self._objects is None and not row.reason:
+            try:
+                return [record_of_cells(self._write, row.columns, self._encoding)]
+            except BadRecord as error:
+                line = encode(self._delimiter.join(row.columns))
+                return [not_a_row(f"{_where(row, position)}: {error.reason}", line)]
+        if row.reason or self._objects is None:
             text = encode(",".join(row.columns))
-            return [not_a_row(f"{where}: {row.reason}", text, self._form)]
-        if self._objects is not None:
-            return self._objects.records(encode(row.columns[0]), where)
-        try:
-            return [record_of_cells(self._write, row.columns, self._encoding)]
-        except BadRecord as error:
-            line = encode(self._delimiter.join(row.columns))
-            return [not_a_row(f"{where}: {error.reason}", line)]
+            return [not_a_row(f"{_where(row, position)}: {row.reason}", text, self._form)]
+        return self._objects.records(encode(row.columns[0]), _where(row, position))
+
+
+def _where(row: SourceRow, position: Position | RowPosition) -> str:
+    return f"line {row.line} of {position.file}"
 
 
 def _objects(file: InputFile) -> InputFormat:

@@ -11,14 +11,14 @@ import structlog
 from espha.adapters.config import Held
 from espha.adapters.file_input.content import open_content
 from espha.adapters.file_input.kin import rotated, with_inode
-from espha.adapters.file_input.position import Place, Position
+from espha.adapters.file_input.position import Place, Position, RowPosition
 from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
 from espha.adapters.file_input.spec import InputFile
 
 _LOG = structlog.get_logger()
 _LOOK_S = 1.0
 
-Rows = list[tuple[SourceRow, Position]]
+Rows = list[tuple[SourceRow, Position | RowPosition]]
 """Rows, each with the position behind it."""
 
 
@@ -158,7 +158,7 @@ class SourceFile:
             return []
         file, generation = str(self._path), self.position.place.generation
         light = [
-            (row, Position(self._adapter, file, Place(generation, row.line, row.offset)))
+            (row, RowPosition(self._adapter, file, generation, row.line, row.offset))
             for row in found[:-1]
         ]
         return [*light, (found[-1], self.position)]
@@ -365,12 +365,10 @@ class SourceFile:
     def _rows_before(self, found: list[SourceRow]) -> Rows:
         if not found:
             return []
-        light = Position(self._adapter, str(self._path), self._light())
-        return [*((row, light) for row in found[:-1]), (found[-1], self.position)]
-
-    def _light(self) -> Place:
         place = self.position.place
-        return Place(place.generation, place.line, place.offset)
+        here = place.generation, place.line, place.offset
+        light = RowPosition(self._adapter, str(self._path), *here)
+        return [*((row, light) for row in found[:-1]), (found[-1], self.position)]
 
 
 def _size(path: Path) -> int:
