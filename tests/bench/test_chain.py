@@ -1,5 +1,7 @@
 """File → topic → three engines → topic → file: rows a second end to end, and memory over time.
 
+And the same without engines: file → topic → file.
+
 `ESPHA_CHAIN_ROWS=10000000` for ten million rows; takes some minutes then.
 """
 
@@ -12,19 +14,30 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from component.conftest import kafka, zookeeper
+from component.conftest import zookeeper
 from espha.local.processes import family
-from support.adapters import Adapters, file_input, stopped_at_the_end
+from support.adapters import MODEL, Adapters, file_input, stopped_at_the_end
 from support.deployment import Deployment
 from support.replicas import Replica
-from support.servers import Kafka, ZooKeeper, wait_until
+from support.servers import LASTING, Kafka, ZooKeeper, wait_until
 
-__all__ = ["kafka", "zookeeper"]
+__all__ = ["zookeeper"]
 
 ROWS = int(os.environ.get("ESPHA_CHAIN_ROWS", "500000"))
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 """At these parts of all rows memory is looked at."""
 STILL_S = 120.0
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> Iterator[Kafka]:
+    """Three brokers that live long."""
+    cluster = Kafka(tmp_path, replicas=3, java=LASTING)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.fixture
@@ -43,26 +56,55 @@ def test_chain(
     deployment: Deployment, zookeeper: ZooKeeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, result = tmp_path / "in.csv", tmp_path / "out.csv"
-    with source.open("w") as file:
-        file.write("header\n")
-        file.writelines(f"{number},1000,2000,1700000000\n" for number in range(ROWS))
+    write_rows(source)
     named = {"ESPHA_PREFIX": deployment.name}
     made = Adapters(deployment.kafka, zookeeper, tmp_path, named)
     with stopped_at_the_end(made) as adapters:
         seen = Rows(result)
         out = adapters.start("rows-out", "output", file={"path": str(result)})
-        began = time.monotonic()
         into = adapters.start("rows-in", "input", **file_input(source, growing=False))
         parts = {"input adapter": into, "output adapter": out}
         parts |= {engine.name: engine for engine in deployment.engines}
-        first_s, memory = 0.0, {}
-        for share in SHARES:
-            seen.wait_for(int(share * ROWS))
-            memory[share] = {part: megabytes(replica) for part, replica in parts.items()}
-            if not first_s:
-                first_s, before = time.monotonic() - began, used(parts, deployment.kafka)
-        taken = time.monotonic() - began
-        after = used(parts, deployment.kafka)
+        watch(seen, parts, deployment.kafka, capsys)
+
+
+@pytest.mark.timeout(7200)
+def test_without_engines(
+    kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The output adapter's model has as results what the input adapter's has as input."""
+    source, result, other = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "other.xml"
+    write_rows(source)
+    text = MODEL.read_text().replace("cq.memory.I", "cq.elsewhere.I")
+    other.write_text(text.replace("cq.outbound.O", "cq.memory.I"))
+    with stopped_at_the_end(Adapters(kafka, zookeeper, tmp_path)) as adapters:
+        own = adapters.environment
+        adapters.environment = {**own, "ESPHA_MODEL": str(other)}
+        out = adapters.start("rows-out", "output", file={"path": str(result)})
+        adapters.environment = own
+        into = adapters.start("rows-in", "input", **file_input(source, growing=False))
+        watch(Rows(result), {"input adapter": into, "output adapter": out}, kafka, capsys)
+
+
+def write_rows(path: Path) -> None:
+    with path.open("w") as file:
+        file.write("header\n")
+        file.writelines(f"{number},1000,2000,1700000000\n" for number in range(ROWS))
+
+
+def watch(
+    seen: "Rows", parts: Mapping[str, Replica], kafka: Kafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wait for all rows, and print what they have cost; each must come once, in order."""
+    began = time.monotonic()
+    first_s, memory = 0.0, {}
+    for share in SHARES:
+        seen.wait_for(int(share * ROWS))
+        memory[share] = {part: megabytes(replica) for part, replica in parts.items()}
+        if not first_s:
+            first_s, before = time.monotonic() - began, used(parts, kafka)
+    taken = time.monotonic() - began
+    after = used(parts, kafka)
     assert seen.count == ROWS, "lost or double"
     assert seen.in_order
     with capsys.disabled():
@@ -158,7 +200,7 @@ def show(first_s: float, taken: float, memory: Mapping[float, Mapping[str, int]]
     rest = (1 - SHARES[0]) * ROWS / (taken - first_s)
     console = Console(width=100)
     console.print(
-        f"file → topic → engines → topic → file: {ROWS:,} rows in {taken:.0f} s, with the start of "
+        f"{ROWS:,} rows in {taken:.0f} s, with the start of "
         f"the adapters; {rest:,.0f} rows/s behind the first tenth"
     )
     table = Table("MB of memory after", *(f"{share:.0%}" for share in SHARES))
