@@ -36,6 +36,7 @@ ROWS = int(os.environ.get("ESPHA_ROWS", "200000"))
 PLAIN = {"opcode": False, "flags": False, "autogenField": False}
 BODY, AT_ONCE = 1_000, 4
 IN_A_FILE = 20_000
+TICKS = 5_000
 
 
 class Bench(Adapters):
@@ -157,15 +158,22 @@ def subscribed(broker: mosquitto.Mosquitto) -> bool:
     return " 1 rows/+" in broker.log.read_text()
 
 
+def timer(_: Bench) -> tuple[dict[str, Any], Feed]:
+    """As many ticks as there are: the figure is what a tick costs."""
+    given = {"interval": 1, "unit": "millisecond", "maxEvents": TICKS}
+    return {"timer": given}, lambda: None
+
+
 SOURCES = {
     "file": file, "folder": folder, "kafka": far_topic, "http": http, "socket": lines,
-    "standard input": standard_input, "mqtt": mqtt,
+    "standard input": standard_input, "mqtt": mqtt, "timer": timer,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_source(source: str, adapters: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     settings, feed = SOURCES[source](adapters)
+    rows = TICKS if source == "timer" else ROWS
     with Running(adapters, "input", settings) as process:
         feed()
         count = 0
@@ -174,17 +182,17 @@ def test_source(source: str, adapters: Bench, capsys: pytest.CaptureFixture[str]
             nonlocal count
             bootstrap, topic = adapters.kafka.bootstrap, adapters.input_topic
             end = Offsets(bootstrap).end(topic)
-            if end >= ROWS:  # markers count, too
+            if end >= rows:  # markers count, too
                 count = len(list(read_range(bootstrap, topic, 0, end)))
-            return count >= ROWS
+            return count >= rows
 
         wait_until(all_there, 300, "every row is there", 0.5)
     bootstrap, topic = adapters.kafka.bootstrap, adapters.input_topic
     moments = [
         one.timestamp()[1] for one in read_range(bootstrap, topic, 0, Offsets(bootstrap).end(topic))
     ]
-    assert len(moments) == ROWS
-    say(capsys, f"{source} → topic", (moments[-1] - moments[0]) / 1000, process.used_s)
+    assert len(moments) == rows
+    say(capsys, f"{source} → topic", (moments[-1] - moments[0]) / 1000, process.used_s, rows)
 
 
 def test_topic_to_file(adapters: Bench, capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,10 +290,12 @@ class Running:
         self.used_s = usage.ru_utime + usage.ru_stime
 
 
-def say(capsys: pytest.CaptureFixture[str], what: str, seconds: float, used_s: float) -> None:
+def say(
+    capsys: pytest.CaptureFixture[str], what: str, seconds: float, used_s: float, rows: int = ROWS
+) -> None:
     with capsys.disabled():
         Console(width=100).print(
-            f"{what}: {ROWS / seconds:,.0f} rows/s, {used_s / ROWS * 1e6:.1f} us of processor a "
+            f"{what}: {rows / seconds:,.0f} rows/s, {used_s / rows * 1e6:.1f} us of processor a "
             "row, with its start"
         )
 

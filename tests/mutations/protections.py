@@ -380,8 +380,8 @@ MUTATIONS = (
         "poison",
         "a batch is bounded by rows alone",
         "engine/espha/engine/inputs.py",
-        "                if left < 0 and (taken or share):\n",
-        "                if not buffer:\n",
+        "            if left < 0 and len(taken) >= at_least:\n",
+        "            if not records:\n",
         "tests/unit/engine/test_input_bounds.py::test_a_batch_is_bounded_by_bytes",
         "4194304",
     ),
@@ -656,7 +656,7 @@ MUTATIONS = (
     Mutation(
         "live",
         "Python searches all the state for cycles",
-        "engine/espha/pipeline/worker.py",
+        "engine/espha/garbage.py",
         "    gc.freeze()\n",
         "",
         "tests/unit/pipeline/test_worker.py"
@@ -717,6 +717,75 @@ MUTATIONS = (
         "if False:",
         "tests/unit/adapters/test_receiving.py::test_only_who_bears_the_authorization_may_post",
         "assert",
+    ),
+    Mutation(
+        "edges",
+        "a file that looks shorter is a new one",
+        "engine/espha/adapters/file_input/source.py",
+        'if fit in (Fit.SHORTER, Fit.ALTERED) and self._file.truncated == "wait":',
+        "if fit is Fit.CONTINUES:",
+        "tests/unit/adapters/test_file_input.py"
+        "::test_a_file_that_looks_shorter_is_held_and_never_published_twice",
+        "DID NOT RAISE",
+    ),
+    Mutation(
+        "edges",
+        "a file is known by its beginning and its end alone",
+        "engine/espha/adapters/file_input/reading.py",
+        "(_digest(self._tail), self._hash.hexdigest()) != (marks.tail, marks.body):",
+        "_digest(self._tail) != marks.tail:",
+        "tests/unit/adapters/test_file_input.py"
+        "::test_a_file_with_like_ends_is_another_one_when_it_differs_between",
+        "assert 1 == 4100",
+    ),
+    Mutation(
+        "edges",
+        "what is written to a renamed file later is not read",
+        "engine/espha/adapters/file_input/source.py",
+        "        late = self._read_late()\n",
+        "        late: Rows = []\n",
+        "tests/unit/adapters/test_file_rotation.py"
+        "::test_what_is_written_to_a_renamed_file_later_still_comes",
+        "assert [[",
+    ),
+    Mutation(
+        "edges",
+        "bytes that no position tells of stay in the file",
+        "engine/espha/adapters/file_output/target.py",
+        "            os.ftruncate(descriptor, certain)\n",
+        "",
+        "tests/unit/adapters/test_file_output.py"
+        "::test_a_death_at_any_system_call_leaves_the_file_exact",
+        "out.csv has",
+    ),
+    Mutation(
+        "edges",
+        "the position of a file is kept before its rows are",
+        "engine/espha/adapters/file_output/target.py",
+        '        data = b"".join(line',
+        '        self._remember(replace(old, offset=offset))\n        data = b"".join(line',
+        "tests/unit/adapters/test_file_output.py"
+        "::test_a_death_at_any_system_call_leaves_the_file_exact",
+        "assert [b'line",
+    ),
+    Mutation(
+        "edges",
+        "a part of a dataset counts before its position does",
+        "engine/espha/adapters/parquet_output/dataset.py",
+        'return self._folder / f"_{part}{UNFINISHED}"',
+        "return self._folder / part",
+        "tests/unit/adapters/test_parquet_output.py"
+        "::test_a_death_at_any_system_call_leaves_each_row_once",
+        "part-",
+    ),
+    Mutation(
+        "edges",
+        "rows go into a table whatever its position says",
+        "engine/espha/adapters/table_output/table.py",
+        "                .where(table.c.next_offset == self.offset)\n",
+        "",
+        "tests/unit/adapters/test_table_output.py::test_two_adapters_never_mix_in_one_table",
+        "DID NOT RAISE",
     ),
     Mutation(
         "operator",
