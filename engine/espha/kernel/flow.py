@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from espha.kernel.nodes import Node, Step, Target
+from espha.kernel.nodes import Node, Step, Target, Way
 from espha.model.events import BadRecord, Event
 from espha.windows.shared.splitter import ALL_SLOTS
 from espha.windows.shared.stage import GatheringStage, Moment, Unit
@@ -49,6 +49,27 @@ class Flow:
             rank = min(pending)
             node = self._line[rank]
             units = self._arrive(node, pending.pop(rank))
+
+    def along(self, way: Way, units: Sequence[Unit], outputs: Outputs) -> None:
+        """Send what leaves a window the one way that there is."""
+        at = self.at
+        for path, port, steps, published in way:
+            at.port = port
+            for step in steps:
+                if len(units) == 1:
+                    try:
+                        units = step(units[0], at)
+                    except BadRecord as refusal:
+                        self.refusals.append((path, refusal.reason))
+                        return
+                else:
+                    units = self._each(path, step, units)
+                if not units:
+                    return
+            if published:
+                for unit in units:
+                    for event in unit:
+                        outputs.append((path, event))
 
     def lapse(self, ranks: Sequence[int], outputs: Outputs) -> None:
         """Let time have passed for windows in which something is due."""

@@ -13,6 +13,10 @@ from espha.windows.shared.stage import BlockStage, GatheringStage, Moment, Stage
 Step = Callable[[Unit, Moment], Sequence[Unit]]
 
 
+Way = Sequence[tuple[str, int, Sequence[Step], bool]]
+"""Windows one after the other: path, input, steps, whether its events are outputs."""
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """One window.
@@ -30,6 +34,8 @@ class Node:
         targets: where its events go, in the order of the edges.
         only: the one target, where all events go the one way and one by one.
         merges: events come from several windows.
+        way: where all events of the window go, itself first; None: the way forks, or windows
+            gather what they get.
     """
 
     path: str
@@ -44,6 +50,7 @@ class Node:
     only: "Target | None" = None
     rank: int = 0
     merges: bool = False
+    way: Way | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +90,20 @@ def _in_line(nodes: dict[str, Node], feeding: dict[str, int]) -> list[Node]:
             missing[path] -= 1
             if not missing[path]:
                 waiting.append(target.node)
+    for node in line:
+        node.way = _way(node)
     return line
+
+
+def _way(node: Node) -> Way | None:
+    way: list[tuple[str, int, Sequence[Step], bool]] = [(node.path, 0, (), node.published)]
+    while node.targets:
+        only = node.only
+        if only is None:
+            return None
+        node = only.node
+        way.append((node.path, only.port, node.steps, node.published))
+    return way
 
 
 def _node(project: Project, window: Window, published: bool) -> Node:

@@ -1,5 +1,7 @@
 """An event, and the refusal of one."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 Value = int | float | str | bytes | tuple[int | float | None, ...] | None
@@ -22,6 +24,12 @@ class Event(NamedTuple):
     opcode: str
     flags: str
     values: tuple[Value, ...]
+
+
+event_of: Final[Callable[[tuple[str, str, tuple[Value, ...]]], Event]] = partial(
+    tuple.__new__, Event
+)
+"""An event of its parts, several times as fast as by name."""
 
 
 class BadRecord(Exception):  # noqa: N818 - the field's own word

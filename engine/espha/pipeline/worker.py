@@ -16,7 +16,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,7 +26,7 @@ import pyarrow.compute as pc
 from espha.garbage import spare_the_living
 from espha.kernel import Handled, Kernel, kernel_of
 from espha.model import Project
-from espha.model.events import BadRecord, Event
+from espha.model.events import BadRecord, Event, event_of
 from espha.pipeline.forked import Checkpoints
 from espha.pipeline.stream import (
     BROKEN,
@@ -409,13 +408,9 @@ def _read(column: pa.StructArray, reader: _Reader) -> list[Event | None]:
         map(reader.flags.get, flags.to_pylist()),
         zip(*(part.to_pylist() for part in values), strict=True),
     ]
-    events: list[Event | None] = list(map(_event, zip(*meant, strict=True)))
+    events: list[Event | None] = list(map(event_of, zip(*meant, strict=True)))
     fine = column.null_count == 0 and bad.null_count == len(bad)
     if not fine:
         lost = pc.or_(column.is_null(), bad.is_valid()).to_pylist()
         events = [None if is_lost else one for one, is_lost in zip(events, lost, strict=True)]
     return [one if one and one[0] and one[1] else None for one in events]
-
-
-_event: Final[Callable[[tuple[Any, ...]], Event]] = partial(tuple.__new__, Event)
-"""An event of its parts, ten times as fast as by name."""

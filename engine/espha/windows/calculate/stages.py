@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
-from espha.model.events import Event, Value
+from espha.model.events import Value, event_of
 from espha.model.project import Field
 from espha.windows.calculate.contract import Algorithm, Settings
 from espha.windows.calculate.declared import ALGORITHMS
@@ -96,8 +96,8 @@ class Calculate:
         rows = self._observe(look(row))
         opcode, write = self._opcode or opcode, self._write
         if len(rows) == 1:  # most often
-            return ((Event(opcode, flags, made(row, write(rows[0]))),),)
-        return [(Event(opcode, flags, made(row, write(results))),) for results in rows]
+            return ((event_of((opcode, flags, made(row, write(rows[0])))),),)
+        return [(event_of((opcode, flags, made(row, write(results)))),) for results in rows]
 
     def _request(self, row: tuple[Value, ...], fields: Sequence[Field]) -> None:
         """Take a request; with other settings the algorithm begins anew."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from espha.model.events import FLAGS, OPCODES, BadRecord, Event, Value
+from espha.model.events import FLAGS, OPCODES, BadRecord, Event, Value, event_of
 from espha.model.project import Field
 from espha.model.types import checker
 from espha.windows.shared.stage import Moment, Stage, Unit
@@ -43,7 +43,7 @@ class Intake:
         for place in self._keys:
             if values[place] is None:
                 raise BadRecord(f"key field {self._fields[place].name} is null")
-        return ((Event(opcode, flags, tuple(values)),),)
+        return ((event_of((opcode, flags, tuple(values))),),)
 
     def _check_head(self, event: Event) -> None:
         opcode, flags, values = event
