@@ -10,7 +10,7 @@ from random import Random
 
 from chaos.model_change import model_change
 from chaos.poisoned import EXITS, HANGS, RAISES, SPINS
-from chaos.site import Pod, wait_for_successor
+from chaos.site import LOOK_S, Pod, wait_for_successor
 from chaos.stroke import Mend, Stroke, kill_process, lasting, servers_down
 from chaos.trial import Trial
 from chaos.wires import cut, cut_broker, cut_standby, node, slow, switchover_without_zookeeper
@@ -148,13 +148,15 @@ def standby(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 def switchover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Ask the active engine to hand over, to the next one or to one by name."""
     pod, standbys = trial.active(), trial.standbys()
-    asked = chance.choice([None, *(each.name for each in standbys)])
+    asked, before = chance.choice([None, *(each.name for each in standbys)]), trial.epoch()
 
     def strike() -> Stroke:
         trial.ask(pod, "/switchover", json.dumps({"to": asked}))
 
         def mend() -> None:
-            wait_for_successor(standbys)
+            # The old one goes on where its heir is late.
+            wait_until(lambda: trial.epoch() > before, LIMIT_S, "a take-over", LOOK_S)
+            wait_for_successor(trial.pods)
 
         return Stroke(pod.name, mend, f"to {asked or 'the next one'}")
 
