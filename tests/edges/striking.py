@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 
 from support.replicas import Replica, active_of
 
-SPREAD_S = 4.0
-"""Somebody is killed so long after it became active, at most. Some lives are long enough for a
-supervisor to take them for healthy: behind many short ones it rests for half a minute."""
+SPREAD_S = 3.0
+"""Somebody is killed so long after it became active, at most."""
+_HEALTHY_S = 2.5
+_HEALTHY = 3
+"""Each third life lasts so long after it has caught up that a supervisor takes it for healthy:
+behind many short ones it would rest for half a minute, and the next one have more to catch up."""
 _LOOK_S = 0.05
 
 
@@ -37,10 +40,19 @@ class Striker(threading.Thread):
             active = active_of(list(self._replicas))
             if not active or self._ended.wait(self._chance.uniform(0, SPREAD_S)):
                 continue
+            if self.done % _HEALTHY == 0 and not self._lets_live(active[0]):
+                continue
             with contextlib.suppress(LookupError, ProcessLookupError):
                 active[0].kill_child()
                 self.done += 1
                 self._wait_for_end_of(active[0])
+
+    def _lets_live(self, adapter: Replica) -> bool:
+        """Let it catch up, and be healthy; False: it has ended by itself."""
+        while not adapter.status().get("in_sync"):
+            if not adapter.is_in("active") or self._ended.wait(_LOOK_S):
+                return False
+        return not self._ended.wait(_HEALTHY_S)
 
     def _wait_for_end_of(self, killed: Replica) -> None:
         """Until then its status may still be that of the dead one."""
