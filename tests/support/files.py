@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from espha.adapters.config import Held
-from espha.adapters.file_input.position import Position, source_position
+from espha.adapters.file_input.position import Position, RowPosition, source_position
 from espha.adapters.file_input.reading import SourceRow
 from espha.adapters.file_input.source import SourceFile
 from espha.adapters.file_input.spec import InputFile
@@ -28,13 +28,20 @@ class Clock:
 
 
 def opened(
-    path: Path, position: Position | None = None, clock: Clock | None = None, **options: object
+    path: Path,
+    position: Position | RowPosition | None = None,
+    clock: Clock | None = None,
+    **options: object,
 ) -> SourceFile:
     """Open a growing file, behind a position that was kept as a header."""
     file = InputFile.model_validate({"path": str(path), "growing": True, **options})
-    if position:
-        position = Position.from_header(position.to_header())
-    return SourceFile(file, position or source_position("memory", path), clock or Clock())
+    begin = told(position) if position else source_position("memory", path)
+    return SourceFile(file, begin, clock or Clock())
+
+
+def told(position: Position | RowPosition) -> Position:
+    """Return what a header says of a position, which is all that others know of it."""
+    return Position.from_header(position.to_header())
 
 
 def polled(source: SourceFile, times: int = 1) -> list[list[str]]:

@@ -13,7 +13,7 @@ from backports import zstd
 
 from espha.adapters.config import ConfigError, Held
 from espha.adapters.file_input.position import Position
-from support.files import Clock, append, opened, polled
+from support.files import Clock, append, opened, polled, told
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ def test_a_file_and_its_folder_may_come_later(tmp_path: Path) -> None:
     assert polled(source) == []
     append(path, b"1,a\n2,b\n")
     ((_, first), _) = source.poll()
-    standby.advance(Position.from_header(first.to_header()))
+    standby.advance(told(first))
     clock.settle()
     assert polled(standby) == [["2", "b"]]
 

@@ -11,7 +11,7 @@ from backports import zstd
 
 from espha.adapters.config import Held
 from espha.adapters.file_input.source import SourceFile
-from support.files import Clock, append, opened, polled
+from support.files import Clock, append, opened, polled, told
 
 pytestmark = pytest.mark.usefixtures("dead_hold_nothing")
 
@@ -244,7 +244,7 @@ class Topic:
             self.fail_over()
         elif found:
             self.rows += [row.columns for row, _ in found]
-            self._position = found[-1][1]
+            self._position = told(found[-1][1])
             self._standby.advance(self._position)
             if self._chance.random() < 0.1:
                 self.fail_over()

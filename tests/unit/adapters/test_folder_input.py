@@ -8,16 +8,16 @@ from structlog.testing import capture_logs
 
 from espha.adapters.config import Held
 from espha.adapters.file_input.folder import SourceFolder
-from espha.adapters.file_input.position import Position, source_position
+from espha.adapters.file_input.position import Position, RowPosition, source_position
 from espha.adapters.file_input.spec import InputFile
-from support.files import Clock, append
+from support.files import Clock, append, told
 
 
-def opened(folder: Path, clock: Clock, position: Position | None = None) -> SourceFolder:
+def opened(
+    folder: Path, clock: Clock, position: Position | RowPosition | None = None
+) -> SourceFolder:
     options = {"path": str(folder), "pattern": "*.csv*", "headerLines": 1}
-    if position:
-        position = Position.from_header(position.to_header())
-    begin = position or source_position("memory", folder)
+    begin = told(position) if position else source_position("memory", folder)
     return SourceFolder(InputFile.model_validate(options), begin, clock)
 
 
@@ -57,7 +57,7 @@ def test_another_process_goes_on_behind_any_row(tmp_path: Path) -> None:
         again = opened(tmp_path, clock, position)
         assert polled(again, clock) == [row.columns[0] for row, _ in rows[number:]]
     standby = opened(tmp_path, clock)
-    standby.advance(rows[3][1])
+    standby.advance(told(rows[3][1]))
     assert polled(standby, clock) == ["20", "21"]
 
 
