@@ -147,13 +147,19 @@ class _Copier:
     def _do(self, work: Callable[[], None]) -> None:
         """Do it, as often as it takes."""
         while True:
+            before = self._reached()
             try:
                 work()
             except OSError as error:
+                if self._reached() > before:  # some got through: the other side is there
+                    self._backoff.reset()
                 self._trouble(problem_of(self._name, error), waited=isinstance(error, Waiting))
             else:
                 self._backoff.reset()
                 return
+
+    def _reached(self) -> int:
+        return self._target.offset if self._target else 0
 
     def _take(self, consumer: Consumer) -> list[Taken]:
         """Wait for a record, then take what else is there, as far as memory shall go."""

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError
 from espha.adapters import copying
 from espha.adapters.config import Job
 from espha.adapters.copying import Taken
+from espha.backoff import Backoff
 from espha.protocol.states import EngineState
 from espha.protocol.status import OutputProgress
 from support.far_kafka import FarMessage
@@ -170,3 +171,28 @@ def test_a_batch_is_bounded_in_rows_and_bytes(
     assert max(map(len, target.batches)) <= most
     assert max(map(sum, target.batches)) <= 8 << 20
     assert len(target.batches) <= 8
+
+
+class Faltering(Slow):
+    """A target that takes one record at a time, and fails before each."""
+
+    def append(self, records: Sequence[Taken], offset: int) -> None:
+        """Take one more, then fail."""
+        if self.offset < offset:
+            self.offset += 1
+            raise OSError("answered with HTTP 503")
+
+
+def test_pauses_stay_short_while_rows_get_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 25 requests of a batch some fail where each fifth does: that is no reason to rest."""
+    pauses: list[float] = []
+
+    class Noted(Backoff):
+        def next(self) -> float:
+            pauses.append(super().next())
+            return 0.0
+
+    monkeypatch.setattr(copying, "Backoff", Noted)
+    said(monkeypatch, Topic(30, record(29)), Faltering())
+    assert len(pauses) == 30
+    assert set(pauses) == {0.1}
