@@ -151,9 +151,11 @@ class _Copier:
             try:
                 work()
             except OSError as error:
-                if self._reached() > before:  # some got through: the other side is there
+                moved = self._reached() > before  # some got through: the other side is there
+                if moved:
                     self._backoff.reset()
-                self._trouble(problem_of(self._name, error), waited=isinstance(error, Waiting))
+                waited = isinstance(error, Waiting)
+                self._trouble(problem_of(self._name, error), waited=waited, in_sync=moved)
             else:
                 self._backoff.reset()
                 return
@@ -200,9 +202,9 @@ class _Copier:
         reached = max(offset, self._end) if offset >= self._taken else offset
         return Lag(records_behind(self._consumer, place, reached), "records")
 
-    def _trouble(self, message: str, *, waited: bool = False) -> None:
+    def _trouble(self, message: str, *, waited: bool = False, in_sync: bool = False) -> None:
         _LOG.error(message)
-        self._control.report(EngineState.ACTIVE, False, self._progress(), message=message)
+        self._control.report(EngineState.ACTIVE, in_sync, self._progress(), message=message)
         if not waited:
             self._pause.wait(self._backoff.next())
 

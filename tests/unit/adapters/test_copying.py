@@ -65,13 +65,17 @@ class Slow:
 
 
 def said(
-    monkeypatch: pytest.MonkeyPatch, topic: Topic, target: Slow
+    monkeypatch: pytest.MonkeyPatch, topic: Topic, target: Slow, healthy: list[bool] | None = None
 ) -> list[tuple[str, OutputProgress]]:
-    """Copy what there is; return what was reported."""
+    """Copy what there is; return what was reported, and add whether all was well to `healthy`."""
     reports: list[tuple[str, OutputProgress]] = []
 
-    def report(_: EngineState, __: bool, progress: OutputProgress, *, message: str = "") -> None:
+    def report(
+        _: EngineState, in_sync: bool, progress: OutputProgress, *, message: str = ""
+    ) -> None:
         reports.append((message, progress))
+        if healthy is not None:
+            healthy.append(in_sync)
 
     @contextmanager
     def reader(*_: object) -> Iterator[Topic]:
@@ -193,6 +197,8 @@ def test_pauses_stay_short_while_rows_get_through(monkeypatch: pytest.MonkeyPatc
             return 0.0
 
     monkeypatch.setattr(copying, "Backoff", Noted)
-    said(monkeypatch, Topic(30, record(29)), Faltering())
+    healthy: list[bool] = []
+    said(monkeypatch, Topic(30, record(29)), Faltering(), healthy)
     assert len(pauses) == 30
     assert set(pauses) == {0.1}
+    assert all(healthy)
