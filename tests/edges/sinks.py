@@ -22,8 +22,6 @@ KINDS = (
     "mqtt", "http", "socket",
 )  # fmt: skip
 _TICK_S = 0.05
-_FAILING = 0.02
-"""Share of requests that fail: few enough that an adapter is healthy for seconds between them."""
 _UPDATED = 10
 """Every so many rows one is an upsert of an older key."""
 
@@ -81,7 +79,7 @@ class Sinks:
         self._ends = ExitStack()
         folder, topic = adapters.folder, f"results-{adapters.prefix}"
         far.make_topics(topic)
-        web, peer = Receiver(_FAILING), NumberedPeer(breaks=0.0001)
+        web, peer = Receiver(failing=0.0), NumberedPeer(breaks=0.0001)
         self._ends.callback(web.server_close)
         self._ends.callback(web.shutdown)
         self._ends.callback(peer.close)
