@@ -75,11 +75,11 @@ def test_without_engines(
     """The output adapter's model has as results what the input adapter's has as input."""
     source, result, other = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "other.xml"
     write_rows(source)
-    text = MODEL.read_text().replace("cq.memory.I", "cq.elsewhere.I")
-    other.write_text(text.replace("cq.outbound.O", "cq.memory.I"))
     with stopped_at_the_end(Adapters(kafka, zookeeper, tmp_path)) as adapters:
+        text = MODEL.read_text().replace("cq.memory.I", "cq.elsewhere.I")
+        other.write_text(text.replace("@TOPICS@.HA_Project.cq.outbound.O", adapters.input_topic))
         own = adapters.environment
-        adapters.environment = {**own, "ESPHA_MODEL": str(other)}
+        adapters.environment = {**own, "ESPHA_MODEL": str(other), "ESPHA_PREFIX": ""}
         out = adapters.start("rows-out", "output", file={"path": str(result)})
         adapters.environment = own
         into = adapters.start("rows-in", "input", **file_input(source, growing=False))
