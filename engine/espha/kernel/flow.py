@@ -55,17 +55,9 @@ class Flow:
         at = self.at
         for path, port, steps, published in way:
             at.port = port
-            for step in steps:
-                if len(units) == 1:
-                    try:
-                        units = step(units[0], at)
-                    except BadRecord as refusal:
-                        self.refusals.append((path, refusal.reason))
-                        return
-                else:
-                    units = self._each(path, step, units)
-                if not units:
-                    return
+            units = self.through(path, steps, units)
+            if not units:
+                return
             if published:
                 for unit in units:
                     for event in unit:

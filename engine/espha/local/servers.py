@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from espha.connectors.topics import own_settings
+from espha.jvm import LATE_COMPILER, SERIAL
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.java import java_program
@@ -20,20 +21,9 @@ from espha.local.ports import HOST, free_ports, listens
 from espha.local.waiting import wait_until
 from espha.protocol import brokers
 
-_SERIAL = "-XX:+UseSerialGC"
-LASTING = (
-    _SERIAL,
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)
-"""Java's options for servers that live long enough to be compiled well.
-
-What is ten times as hot as Java wants it: else the better compiler takes a third of what a start
-costs, at the very moment at which all wait for that server.
-"""
-BRIEF = (_SERIAL, "-XX:TieredStopAtLevel=1")
+LASTING = (SERIAL, *LATE_COMPILER)
+"""Java's options for servers that live long enough to be compiled well."""
+BRIEF = (SERIAL, "-XX:TieredStopAtLevel=1")
 """For those that live for minutes: the better compiler would take the processor for all of them."""
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 

@@ -307,7 +307,7 @@ class BatchJob:
                     original = (source, value)
                 if reason is not None:
                     source, text = SKIP, reason.encode()
-                yield _asked((row, source, text, offset, original))
+                yield _asked_of((row, source, text, offset, original))
                 row += 1
 
     def _query(self, rows: DataFrame) -> DataFrame:
@@ -382,7 +382,7 @@ class BatchJob:
         )
 
 
-_asked: Final[Callable[[tuple[Any, ...]], Asked]] = partial(tuple.__new__, Asked)
+_asked_of: Final[Callable[[tuple[Any, ...]], Asked]] = partial(tuple.__new__, Asked)
 """A row of its parts, several times as fast as by name."""
 
 

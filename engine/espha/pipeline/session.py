@@ -9,6 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from espha.jvm import LATE_COMPILER, SERIAL
 from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_BYTES
 from espha.protocol.settings import HEAP_MIB, local_master
@@ -53,13 +54,9 @@ _WORKER_ENDED = (
 )
 """What Spark says of a worker that has died, and of one in which an error went uncaught."""
 _JAVA: tuple[str, ...] = (
-    "-XX:+UseSerialGC",
-    # What is ten times as hot as Java wants it is compiled well: rows cost half then. Else the
-    # better compiler takes the processor from a start, and from a take-over.
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
+    SERIAL,
+    # Rows cost half of what they do with the quick compiler alone.
+    *LATE_COMPILER,
     "-Xss2m",
     # Counters for tools outside, which wake a thread twenty times a second.
     "-XX:-UsePerfData",

@@ -11,9 +11,9 @@ import structlog
 
 from espha.adapters.config import Held
 from espha.adapters.file_input.content import open_content
-from espha.adapters.file_input.position import Place, Position, RowPosition
+from espha.adapters.file_input.position import Place, Position
 from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
-from espha.adapters.file_input.source import Rows
+from espha.adapters.file_input.source import Rows, placed
 from espha.adapters.file_input.spec import InputFile
 
 _SCAN_S: Final = 1.0
@@ -109,15 +109,7 @@ class SourceFolder:
         self._finished = not begun
 
     def _rows(self, found: list[SourceRow]) -> Rows:
-        if not found:
-            return []
-        last = self.position
-        generation = last.place.generation
-        light = [
-            (row, RowPosition(self._adapter, last.file, generation, row.line, row.offset))
-            for row in found[:-1]
-        ]
-        return [*light, (found[-1], last)]
+        return placed(found, self.position) if found else []
 
     def _let_go_at(self, place: Place) -> None:
         self.close()

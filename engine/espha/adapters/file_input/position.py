@@ -92,9 +92,11 @@ class Position:
 
     def progress(self, rows: int) -> InputProgress:
         """Return what the status shows of it; `rows`: published in this life."""
-        place = self.place
-        light = RowPosition(self.adapter, self.file, place.generation, place.line, place.offset)
-        return light.progress(rows)
+        return self.of_row(self.place.line, self.place.offset).progress(rows)
+
+    def of_row(self, line: int, offset: int) -> "RowPosition":
+        """Return the position behind another row of the same file."""
+        return RowPosition(self.adapter, self.file, self.place.generation, line, offset)
 
 
 class RowPosition(NamedTuple):

@@ -81,16 +81,16 @@ class _Rows:
         self._source.close()
 
     def _records(self, row: SourceRow, position: Position | RowPosition) -> list[bytes]:
-        if self._objects is None and not row.reason:
-            try:
-                return [record_of_cells(self._write, row.columns, self._encoding)]
-            except BadRecord as error:
-                line = encode(self._delimiter.join(row.columns))
-                return [not_a_row(f"{_where(row, position)}: {error.reason}", line)]
-        if row.reason or self._objects is None:
+        if row.reason:
             text = encode(",".join(row.columns))
             return [not_a_row(f"{_where(row, position)}: {row.reason}", text, self._form)]
-        return self._objects.records(encode(row.columns[0]), _where(row, position))
+        if self._objects is not None:
+            return self._objects.records(encode(row.columns[0]), _where(row, position))
+        try:
+            return [record_of_cells(self._write, row.columns, self._encoding)]
+        except BadRecord as error:
+            line = encode(self._delimiter.join(row.columns))
+            return [not_a_row(f"{_where(row, position)}: {error.reason}", line)]
 
 
 def _where(row: SourceRow, position: Position | RowPosition) -> str:

@@ -154,14 +154,7 @@ class SourceFile:
         self._place = place
 
     def _rows(self, found: list[SourceRow]) -> Rows:
-        if not found:
-            return []
-        file, generation = str(self._path), self.position.place.generation
-        light = [
-            (row, RowPosition(self._adapter, file, generation, row.line, row.offset))
-            for row in found[:-1]
-        ]
-        return [*light, (found[-1], self.position)]
+        return placed(found, self.position) if found else []
 
     def _open(self) -> None:
         """Find the file that goes on at the place, if there is one."""
@@ -365,10 +358,14 @@ class SourceFile:
     def _rows_before(self, found: list[SourceRow]) -> Rows:
         if not found:
             return []
-        place = self.position.place
-        here = place.generation, place.line, place.offset
-        light = RowPosition(self._adapter, str(self._path), *here)
-        return [*((row, light) for row in found[:-1]), (found[-1], self.position)]
+        last = self.position
+        light = last.of_row(last.place.line, last.place.offset)
+        return [*((row, light) for row in found[:-1]), (found[-1], last)]
+
+
+def placed(found: list[SourceRow], last: Position) -> Rows:
+    """Return rows of one file with the positions behind them; `last` is that of the last one."""
+    return [*((row, last.of_row(row.line, row.offset)) for row in found[:-1]), (found[-1], last)]
 
 
 def _size(path: Path) -> int:

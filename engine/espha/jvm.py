@@ -1,0 +1,15 @@
+"""Options of Java for the JVMs of engines and of servers."""
+
+from typing import Final
+
+SERIAL: Final = "-XX:+UseSerialGC"
+LATE_COMPILER: Final = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""The better compiler works on what is ten times as hot as Java wants it.
+
+Else it takes a third of what a start costs, at the very moment at which all wait for it.
+"""
