@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from espha.connectors.topics import topic_plan
+from espha.ha.progress_judge import PAGE_RECORDS
 from espha.local.processes import family
 from espha.pipeline import stream
 from espha.pipeline.channel import ChannelError
@@ -469,7 +470,9 @@ def test_a_long_batch_tells_that_it_gets_on(spark: SparkSession) -> None:
     )
     project = read_project(text)
     plan = topic_plan(project, "t")
-    inputs = [Input(plan.inputs["q/in"], place, b"I,N,%d,1" % place) for place in range(600)]
+    inputs = [
+        Input(plan.inputs["q/in"], place, b"I,N,%d,1" % place) for place in range(4 * PAGE_RECORDS)
+    ]
     signs: list[int] = []
     with closing(BatchJob(spark, text, project, plan)) as job:
         job.when_moved(lambda: signs.append(1))

@@ -520,7 +520,7 @@ MUTATIONS = (
         "live",
         "a backlog has a limit of its own, however long no page of it is done",
         "engine/espha/ha/progress_judge.py",
-        "        records = min(told.records, _PAGE)\n",
+        "        records = min(told.records, PAGE_RECORDS)\n",
         "        records = told.records\n",
         "tests/unit/ha/test_progress_judge.py"
         "::test_a_record_without_an_end_is_found_as_soon_in_a_large_batch",

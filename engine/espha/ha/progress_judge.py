@@ -40,7 +40,7 @@ _STARVED = 10
 """How many times longer it may take where others have the processor."""
 _RECORD_S = 0.01
 """What an input record may take at least, of a batch never seen: scripts do much for one."""
-_PAGE = 512
+PAGE_RECORDS = 512
 """More input records than go to the kernel at once, between two signs that the step gets on; see
 `espha.pipeline.stream.PAGE_BYTES`."""
 _SNAPSHOT_S = 120.0
@@ -172,7 +172,7 @@ class ProgressJudge:
     def _busy_limit(self, told: Activity) -> float:
         if told.step is Step.SNAPSHOT:
             return max(_SNAPSHOT_S, _TIMES_USUAL * self._usual.get(_kind(told), 0.0))
-        records = min(told.records, _PAGE)
+        records = min(told.records, PAGE_RECORDS)
         usual = max(self._usual.get(_kind(told), 0.0), self._record * records)
         return max(_BUSY_TIMES * self._timeout, _TIMES_USUAL * usual, _RECORD_S * records)
 
@@ -187,7 +187,7 @@ class ProgressJudge:
         kind = _kind(told)
         self._usual[kind] = max(self._usual.get(kind, 0.0) * _FORGETS, took_s)
         if told.step.computes and told.records >= _MANY:
-            self._record = max(self._record * _FORGETS, took_s / min(told.records, _PAGE))
+            self._record = max(self._record * _FORGETS, took_s / min(told.records, PAGE_RECORDS))
 
 
 def _kind(told: Activity) -> tuple[Step, int]:
