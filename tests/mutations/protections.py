@@ -628,6 +628,15 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "one that has stepped down reads nothing before it may lead once more",
+        "engine/espha/engine/leader.py",
+        'self._renewal = Background(self._renew, "renew")',
+        "self._renew()",
+        "tests/unit/engine/test_roles.py::test_one_that_is_named_heir_while_it_gets_ready_leads",
+        "[False]",
+    ),
+    Mutation(
+        "live",
         "one that was frozen after its election shuts its successor out",
         "engine/espha/engine/engine.py",
         "        if self._control.overslept:",

@@ -180,6 +180,7 @@ class Engine:
                 self._doing.begin(Step.WAITING)
                 self._polled = time.monotonic()
                 self._follower.poll(_LOOK_S)
+                self._leader.look()
                 self._show_lag()
                 self._witness.look()
                 self._inherit()
@@ -229,7 +230,7 @@ class Engine:
     def _fence(self) -> None:
         if self._control.overslept:  # to fence now would cost its successor a failover
             raise Fenced("this engine was frozen after it was elected; another one leads by now")
-        self._leader.publisher.fence()
+        self._leader.fence()
 
     def _inherit(self) -> None:
         """Lead when the last order record there is, asked for anew, names this engine."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from espha.engine.agreement import Agreement
+from espha.engine.background import Background
 from espha.engine.clock import LogClock
 from espha.engine.digests import inputs_digest
 from espha.engine.follower import Job
@@ -75,6 +76,7 @@ class Leader:
         self._doing = doing
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
+        self._renewal: Background | None = None
         self._name, self._model, self._runtime = name, model, runtime
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
         self._interval_s = interval_s
@@ -141,7 +143,22 @@ class Leader:
         self._commit(ranges, inputs, heir=heir, switch=switch)
 
     def step_down(self) -> None:
-        """Get ready to take over once more."""
+        """Get ready to take over once more, beside the main loop: it may be named heir at once."""
+        self._renewal = Background(self._renew, "renew")
+
+    def look(self) -> None:
+        """Raise what getting ready has raised: such an engine is no standby."""
+        if self._renewal and self._renewal.ended:
+            self._renewal.wait()
+            self._renewal = None
+
+    def fence(self) -> None:
+        """Shut out whoever led before, as soon as this engine is ready for it."""
+        if renewal := self._renewal:
+            renewal.wait()
+        self.publisher.fence()
+
+    def _renew(self) -> None:
         self.publisher = self.publisher.renewed()
 
     def _is_called_in_its_rest(self) -> bool:

@@ -12,7 +12,7 @@ from espha.engine import engine as module
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.kafka.held import HeldTopics
-from espha.kafka.writer import Fenced
+from espha.kafka.writer import Fenced, WriterFailed
 from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.activity import Doing
 from espha.protocol.model_change import ModelRequest
@@ -50,6 +50,7 @@ class Stage:
         self.heir, self.proof_wanted = "", threading.Event()
         self.warm = 0
         self.wake: Callable[[], None] = lambda: None
+        self.renew: Callable[[], None] = lambda: None
         self.log: list[OrderRecord] = []
         self.passed, self.rows = 0, 0
         self.said: list[str] = []
@@ -198,7 +199,7 @@ class Publisher:
 
     def renewed(self) -> "Publisher":
         """Return another one."""
-        self.stage.said.append("renew")
+        self.stage.renew()
         return Publisher(self.stage)
 
 
@@ -254,7 +255,6 @@ def test_a_batch_is_finished_before_the_engine_steps_down() -> None:
         "active 3/1 engine-0",
         "standby 3/1 engine-0",
         "follow",
-        "renew",
     ]
     assert [record.inputs[0].start for record in stage.log] == [0, 1, 2]
 
@@ -318,7 +318,7 @@ def name_heir(heir: str) -> Callable[[Stage], None]:
 def test_the_last_record_of_one_that_hands_over_names_the_heir() -> None:
     stage = play(elect, input_comes, hand_over)
     assert [record.heir for record in stage.log] == ["", "", "", "engine-1"]
-    assert stage.said[-3:] == ["standby 4/1 engine-0", "follow", "renew"]
+    assert stage.said[-2:] == ["standby 4/1 engine-0", "follow"]
 
 
 def test_an_heir_leads_when_it_reads_that_it_is_one() -> None:
@@ -329,6 +329,41 @@ def test_an_heir_leads_when_it_reads_that_it_is_one() -> None:
         (3, "engine-0"),
         (3, "engine-0"),
     ]
+
+
+def test_one_that_is_named_heir_while_it_gets_ready_leads() -> None:
+    """It follows the log meanwhile; an heir that does not is passed over."""
+    named, in_time = threading.Event(), []
+
+    def stepped_down(stage: Stage) -> None:
+        stage.renew = lambda: in_time.append(named.wait(10))
+        step_down(stage)
+
+    def name(stage: Stage) -> None:
+        name_heir("engine-0")(stage)
+        named.set()
+
+    stage = play(elect, stepped_down, name, input_comes)
+    assert in_time == [True]
+    assert [(one.epoch, one.engine) for one in stage.log][-2:] == [(3, "engine-0")] * 2
+
+
+def test_one_that_does_not_get_ready_is_no_standby() -> None:
+    """It ends at once, and not when it is elected."""
+
+    def stepped_down(stage: Stage) -> None:
+        stage.renew = fail
+        step_down(stage)
+
+    def fail() -> None:
+        raise WriterFailed("no broker answers")
+
+    def pass_time(stage: Stage) -> None:
+        for thread in threading.enumerate():
+            if thread.name == "renew":
+                thread.join()
+
+    play(elect, stepped_down, pass_time, input_comes, end=WriterFailed)
 
 
 def test_another_ones_heir_stays_a_standby() -> None:
