@@ -100,7 +100,7 @@ def watch(
     first_s, memory = 0.0, {}
     for share in SHARES:
         seen.wait_for(int(share * ROWS))
-        memory[share] = {part: megabytes(replica) for part, replica in parts.items()}
+        memory[share] = {part: replica.megabytes() for part, replica in parts.items()}
         if not first_s:
             first_s, before = time.monotonic() - began, used(parts, kafka)
     taken = time.monotonic() - began
@@ -137,20 +137,6 @@ class Rows:
                 self.in_order &= int(line.split(b",")[3]) == self.count
                 self.count += 1
         return self.count
-
-
-def megabytes(replica: Replica) -> int:
-    """Return the memory of a replica's processes that no other one has."""
-    assert replica.process is not None
-    return sum(map(_private_kb, family(replica.process.pid))) // 1024
-
-
-def _private_kb(pid: int) -> int:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
 def used(parts: Mapping[str, Replica], kafka: Kafka) -> dict[str, float]:

@@ -3,20 +3,24 @@
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
+from edges.sinks import Output
 from espha.adapters.config import ConfigError
 from espha.adapters.copying import Taken
 from espha.adapters.table_output.databases import engine_for
 from espha.adapters.table_output.spec import OutputTable
 from espha.adapters.table_output.table import TableTarget
 from espha.model import Window
+from support.adapters import Adapters, stopped_at_the_end
 from support.outputs import outbound
 from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL, running
+from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -194,6 +198,39 @@ def again(work: Callable[[], None]) -> int:
         else:
             return failures
     raise AssertionError("it never works")
+
+
+@pytest.mark.long
+def test_a_server_that_is_away_for_a_minute_is_waited_for(
+    postgres: PostgreSQL, kafka: Kafka, zookeeper: ZooKeeper, table: str, tmp_path: Path
+) -> None:
+    """Under 1,000 rows a second: it is said, memory stays, and the adapter goes on by itself."""
+    adapters = Adapters(kafka, zookeeper, tmp_path, {"PGPASSWORD": PASSWORD})
+    place = {"url": postgres.url, "table": table, "mode": "append"}
+    with stopped_at_the_end(adapters) as site, closing(Output(site, 1000)) as load:
+        adapter = site.start("result", "output", table=place)
+        wait_until(lambda: adapter.is_in("active"), 60, "the adapter is active")
+        load.start()
+        wait_until(lambda: adapter.status()["rows"] > 5000, 60, "rows come")
+        child, memory = adapter.child(), adapter.megabytes()
+        postgres.kill()
+        threading.Event().wait(60)
+        said = adapter.status()
+        postgres.start()
+        assert "refused" in said["message"]
+        assert PASSWORD not in str(said)
+        behind = load.count
+        wait_until(lambda: adapter.status()["rows"] > behind, 60, "it goes on")
+        load.close()
+        wait_until(lambda: adapter.status()["rows"] == load.count, 60, "every row has come")
+        assert adapter.child() == child
+        assert adapter.megabytes() < memory + 64
+        assert adapter.status()["message"] == ""
+        assert "refused" in adapter.status()["last_error"]
+    with connected(postgres) as connection:
+        query = f'SELECT "Record_Counter" FROM {table} ORDER BY espha_offset'  # noqa: S608
+        found = [number for (number,) in connection.execute(query.encode())]
+    assert found == list(range(load.count))
 
 
 def test_a_commit_under_way_of_a_lost_connection_is_waited_for(

@@ -198,7 +198,7 @@ class Campaign:
                 _RESTART_EACH_S,
             )
             _strike([output], strikers, turns)
-            output.end()
+            output.close()
             return self._judge_sinks(chosen, output.count, strikers, turns.done)
 
     def _judge_sinks(

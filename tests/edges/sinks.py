@@ -161,7 +161,7 @@ class Output(threading.Thread):
             self._writer.commit([Record(self._topic, record(each).encode()) for each in numbers])
             self.count = due
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Commit no more."""
         self._ended.set()
         if self.is_alive():

@@ -4,10 +4,12 @@ import http.client
 import json
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from espha.local import replicas
 from espha.local.ports import HOST
+from espha.local.processes import family
 from espha.local.waiting import wait_until
 
 LIMIT_S = 150.0
@@ -33,6 +35,11 @@ class Replica(replicas.Replica):
         connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         connection.request("POST", "/snapshot")
         return connection.getresponse().status
+
+    def megabytes(self) -> int:
+        """Return the memory of its processes that no other one has."""
+        assert self.process is not None
+        return sum(map(_private_kb, family(self.process.pid))) // 1024
 
     def is_in(self, *states: str) -> bool:
         """Tell whether the replica is in one of these states."""
@@ -64,3 +71,11 @@ def in_sync(replica: Replica) -> bool:
 def active_of(replicas: list[Replica]) -> list[Replica]:
     """Return the replicas that say they are active."""
     return [replica for replica in replicas if replica.is_in("active")]
+
+
+def _private_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
