@@ -112,6 +112,7 @@ def test_the_scripts_lose_and_double_nothing(scripts: Scripts, deployment: Deplo
             lambda: scripts.result.exists() and lines(scripts.result) >= count,
             120,
             f"{count} rows in result {files}",
+            moved=lambda: scripts.result.exists() and lines(scripts.result),
         )
 
     wait_for(50, 1)
@@ -124,7 +125,11 @@ def test_the_scripts_lose_and_double_nothing(scripts: Scripts, deployment: Deplo
     wait_for(150, 1)
     scripts.desk.kill(subscriber)
     first = scripts.result.read_bytes()[: scripts.written()].decode().splitlines()
-    scripts.run(SUBSCRIBER)
+    subscriber = scripts.run(SUBSCRIBER)
+    # Until then the result is still that of the first one, and may have as many rows.
+    wait_until(
+        lambda: "a new one begins" in scripts.desk.log(subscriber), 120, "the result is removed"
+    )
     wait_for(rows - HEADER_ROWS - len(first), 2)
     again()
     assert first + scripts.result.read_text().splitlines() == expected(rows)

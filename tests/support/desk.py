@@ -2,10 +2,11 @@
 
 import os
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
+
+from support import groups
 
 
 class Desk:
@@ -62,8 +63,7 @@ class Desk:
     @staticmethod
     def kill(process: subprocess.Popen[bytes]) -> None:
         """Kill everything that a command has started."""
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
+        groups.kill(process)
 
     def stop(self) -> None:
         """End all of them."""

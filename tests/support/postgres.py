@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from espha.local.ports import HOST, free_ports
+from support import groups
 from support.servers import listens, wait_until
 
 USER, PASSWORD, DATABASE = "espha", "not-to-be-seen", "postgres"
@@ -60,10 +60,7 @@ class PostgreSQL:
     def kill(self) -> None:
         """Kill all its processes with SIGKILL, and wait for their end."""
         if self._process is not None:
-            group = self._process.pid
-            os.killpg(group, signal.SIGKILL)
-            self._process.wait()
-            wait_until(lambda: not _is_there(group), 60, "PostgreSQL's processes have ended")
+            groups.kill(self._process)
 
     def close(self) -> None:
         """End the server, and remove its data."""
@@ -80,14 +77,6 @@ class PostgreSQL:
             [self._bin / program, *map(str, arguments)],
             user=self._user, cwd=self.folder, check=True, capture_output=True,
         )  # fmt: skip
-
-
-def _is_there(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @contextmanager
