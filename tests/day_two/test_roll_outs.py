@@ -69,6 +69,7 @@ def test_a_broker_that_is_out_of_sync_holds_the_next_one_back(flowing: Live) -> 
                 "demo-kafka-1 has not joined Kafka" in flowing.says()
                 or "copies are missing or behind" in flowing.says()
                 or "demo-kafka-1 does not serve yet" in flowing.says()
+                or "a broker does not say who the controllers are" in flowing.says()
             ),
             "the status says what it waits for",
         )

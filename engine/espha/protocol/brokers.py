@@ -18,6 +18,7 @@ TRANSACTION_PARTITIONS = 5
 _OFFSETS_PARTITIONS = 5
 _SESSION_MS = 1200
 _HEARTBEAT_MS = 300
+_CONNECT_MS = 500
 _QUORUM_FETCH_MS = 1200
 _QUORUM_ELECTION_MS = 300
 _QUORUM_SEGMENT = 16 << 20
@@ -56,6 +57,10 @@ def broker_settings(brokers: int, copies: int, in_sync: int) -> dict[str, str]:
         # The new controller alone would first give every broker a whole session.
         "replica.lag.time.max.ms": _SESSION_MS,
         "replica.fetch.backoff.ms": 50,
+        # In Kubernetes names give the address of a pod that is gone for some seconds, and nobody
+        # answers there. Brokers would wait 10 s, then 20: the one that ends transactions, too.
+        "socket.connection.setup.timeout.ms": _CONNECT_MS,
+        "socket.connection.setup.timeout.max.ms": 2 * _CONNECT_MS,
         "controller.quorum.fetch.timeout.ms": _QUORUM_FETCH_MS,
         "controller.quorum.election.timeout.ms": _QUORUM_ELECTION_MS,
         "controller.quorum.election.backoff.max.ms": 100,

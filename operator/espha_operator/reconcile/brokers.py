@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from espha_operator.api.names import KAFKA_PORT
 from espha_operator.reconcile.quorum import Quorum, QuorumError, describe_quorum
 from espha_operator.reconcile.rolling import Brokers
 
@@ -15,12 +14,13 @@ ANSWER = 3
 _LOG = logging.getLogger(__name__)
 
 
-def look(bootstrap: str, addresses: Iterable[str]) -> Brokers:
+def look(bootstrap: str, addresses: Iterable[tuple[str, int]]) -> Brokers:
     """Return what the brokers say now; the error says why not. Blocks for seconds.
 
     Args:
         bootstrap: where clients find Kafka.
-        addresses: of the brokers' pods, one of which is asked for the controllers.
+        addresses: host and port of each broker. Each one has to answer: one that is frozen is in
+            sync for all others until its session has ended.
     """
     try:
         # Not kept: between two roll-outs nobody needs it, and it has a thread for each broker.
@@ -31,7 +31,7 @@ def look(bootstrap: str, addresses: Iterable[str]) -> Brokers:
     except KafkaException as error:
         return Brokers(error=f"Kafka at {bootstrap} does not answer: {error.args[0].str()}")
     except QuorumError as error:
-        return Brokers(error=f"Kafka does not say who its controllers are: {error}")
+        return Brokers(error=f"a broker does not say who the controllers are: {error}")
     behind = (
         name
         for name, topic in seen.topics.items()
@@ -45,16 +45,13 @@ def look(bootstrap: str, addresses: Iterable[str]) -> Brokers:
     )
 
 
-def _quorum(addresses: Iterable[str]) -> Quorum:
-    """Ask one after the other.
+def _quorum(addresses: Iterable[tuple[str, int]]) -> Quorum:
+    """Ask one after the other, and return the last answer.
 
     Raises:
-        QuorumError: no broker says it.
+        QuorumError: a broker does not answer, or there is none.
     """
-    problem = QuorumError("no broker has an address")
-    for address in addresses:
-        try:
-            return describe_quorum(address, KAFKA_PORT)
-        except QuorumError as error:
-            problem = error
-    raise problem
+    told = [describe_quorum(*address) for address in addresses]
+    if not told:
+        raise QuorumError("no broker has an address")
+    return told[-1]

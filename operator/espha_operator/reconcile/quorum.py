@@ -2,7 +2,7 @@
 
 confluent-kafka cannot ask this (DescribeQuorum, KIP-595). kafka-python can (`kafka_talk`), but with
 one frozen broker of three it mostly waits for that one, just when the answer matters. So the one
-request is made here, by hand, of one broker after the other, and whichever answers passes it on.
+request is made here, by hand, of each broker, which passes it on to the active controller.
 https://kafka.apache.org/protocol#The_Messages_DescribeQuorum
 """
 

@@ -12,6 +12,7 @@ from kubernetes.client.exceptions import ApiException
 from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment
+from espha_operator.api.names import KAFKA_PORT
 from espha_operator.reconcile import brokers, observe, rolling, switchover
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.observe import Observed
@@ -116,7 +117,7 @@ class Roller:
             if self._clock() < self._ask_due:
                 return None
             addresses = [pod.address for pod in seen.pods if pod.component == "kafka"]
-            known = [address for address in addresses if address]
+            known = [(address, KAFKA_PORT) for address in addresses if address]
             self._asked = submit(brokers.look, facts.deployment.bootstrap, known)
         if not self._asked.done():
             return None
@@ -163,7 +164,9 @@ def _component(name: str, facts: Facts) -> str:
 
 
 def submit(
-    ask: Callable[[str, list[str]], Brokers], bootstrap: str, addresses: list[str]
+    ask: Callable[[str, list[tuple[str, int]]], Brokers],
+    bootstrap: str,
+    addresses: list[tuple[str, int]],
 ) -> Future[Brokers]:
     """Ask in another thread."""
     return _ASKING.submit(ask, bootstrap, addresses)

@@ -15,11 +15,14 @@ from typing import Literal
 
 from espha.protocol.brokers import LEADER
 from espha.protocol.status import ReplicaStatus
-from espha_operator.status.facts import Facts, active_of
+from espha_operator.status.facts import Facts, active_of, unordered_s
 
 ORDER = ("zookeeper", "kafka", "engine", "adapter")
 # Seconds: a pod that has not been ready for so long will hardly become so with its old template.
 STUCK = 120.0
+# Seconds for which input that waits holds a broker back. What waits for longer has other reasons,
+# and a newer template may be their cure.
+FLOWS, STANDS = 1.0, 60.0
 _LISTED = 5
 _UNASKED = "Kafka has not been asked yet"
 
@@ -256,6 +259,8 @@ def _zookeeper(scene: Scene, one: RollSet) -> Step | None:
 def _kafka(scene: Scene, one: RollSet) -> Step | None:
     """Go on when no copy is missing and all controllers follow; the active controller is last.
 
+    Output must flow again behind each restart: else the pauses of all brokers become a single one.
+
     Before it, and after all others, comes the broker that leads the topics and coordinates the
     transactions: the others have then taken their share of restarts, and it may lead again at once.
     """
@@ -276,6 +281,8 @@ def _kafka(scene: Scene, one: RollSet) -> Step | None:
     old = scene.outdated(one)
     if not old:
         return None
+    if FLOWS < unordered_s(scene.engines) < STANDS:
+        return _wait("input waits for the active engine")
 
     def late(pod: RollPod) -> tuple[bool, bool, int]:
         return pod.ordinal == told.controller, pod.ordinal == LEADER, -pod.ordinal

@@ -186,3 +186,8 @@ def active_of(engines: Iterable[ReplicaStatus]) -> ReplicaStatus | None:
     """Return the active one; the one with the newest epoch should two claim it for a moment."""
     claiming = [engine for engine in engines if engine.state is EngineState.ACTIVE]
     return max(claiming, key=lambda engine: engine.epoch, default=None)
+
+
+def unordered_s(engines: Iterable[ReplicaStatus]) -> float:
+    """Return for how long (s) input has waited for the active engine, as standbys see it."""
+    return max((one.unordered_s or 0.0 for one in engines if one.in_sync), default=0.0)

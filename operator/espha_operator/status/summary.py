@@ -8,7 +8,7 @@ they are true for what is out of the ordinary.
 from collections.abc import Mapping
 
 from espha_operator.status import rollout, upgrade
-from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.facts import Facts, Verdict, unordered_s
 from espha_operator.status.reasons import Reason
 from espha_operator.status.texts import listed
 
@@ -47,8 +47,7 @@ def available(facts: Facts) -> Verdict:
         return Verdict(Reason.NO_ACTIVE_ENGINE, "No engine is active.")
     if active.kafka_reachable is False:
         return Verdict(Reason.NOT_COMMITTING, f"{active.name} does not reach Kafka.")
-    waited = max((one.unordered_s or 0.0 for one in facts.engines if one.in_sync), default=0.0)
-    if waited > LATE:
+    if unordered_s(facts.engines) > LATE:
         text = f"{active.name} has not taken its input for more than {LATE:.0f} s."
         return Verdict(Reason.NOT_COMMITTING, text)
     return Verdict(Reason.COMMITTING, f"{active.name} is active.")

@@ -56,9 +56,9 @@ class World:
         self.active = to
         return Decision("ask", to)
 
-    def look(self, bootstrap: str, addresses: list[str]) -> Brokers:
+    def look(self, bootstrap: str, addresses: list[tuple[str, int]]) -> Brokers:
         """Answer as Kafka does."""
-        assert addresses == [f"address of demo-kafka-{number}" for number in range(3)]
+        assert addresses == [(f"address of demo-kafka-{number}", 9092) for number in range(3)]
         self.looks += 1
         return self.kafka
 

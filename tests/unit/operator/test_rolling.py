@@ -10,6 +10,7 @@ from espha.protocol.brokers import LEADER
 from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
 from espha_operator.reconcile.rolling import (
+    STANDS,
     STUCK,
     Brokers,
     RollPod,
@@ -42,6 +43,12 @@ def engines(active: int | None = 1, **behind: str) -> tuple[ReplicaStatus, ...]:
         )
         for number in range(3)
     )
+
+
+def waiting(seconds: float) -> tuple[ReplicaStatus, ...]:
+    """Engines of which one has read input so long ago that no order record names."""
+    first, *others = engines()
+    return first.model_copy(update={"unordered_s": seconds}), *others
 
 
 def scene(*old: str, **changes: Any) -> Scene:
@@ -177,6 +184,10 @@ WAITS: dict[str, tuple[Scene, str]] = {
         scene("demo-kafka", brokers=replace(BROKERS, lagging=(2,))),
         "demo-kafka-2 does not follow the active controller",
     ),
+    "output does not flow again yet": (
+        scene("demo-kafka", engines=waiting(2.0)),
+        "input waits for the active engine",
+    ),
     "engines wait for brokers": (
         scene("demo-engine", brokers=replace(BROKERS, behind=("x.M",))),
         "copies are missing or behind: x.M",
@@ -198,6 +209,11 @@ def test_why_nobody_may_go(made: Scene, why: str) -> None:
     step = decide(made)
     assert step.action == "wait"
     assert step.message.endswith(f"; {why}.")
+
+
+@pytest.mark.parametrize("seconds", [0.5, STANDS + 1])
+def test_what_waits_for_a_moment_or_for_ever_holds_no_broker_back(seconds: float) -> None:
+    assert decide(scene("demo-kafka", engines=waiting(seconds))).action == "evict"
 
 
 BROKEN: dict[str, dict[str, Any]] = {
