@@ -25,6 +25,8 @@ from espha_operator.status.facts import Facts
 AGAIN = 10.0
 # Seconds before a Kafka that does not answer is asked again: each question takes some threads.
 SILENT = 10.0
+# Seconds: an answer that was asked for so long ago says nothing of now; most take less than one.
+FRESH = 15.0
 _BUSY = 429
 _GONE = (404, 409)
 # No step waits for a broker that does not answer. Of all deployments together.
@@ -44,7 +46,7 @@ class Roller:
         """Remember when an engine was asked to hand over, and what Kafka was asked."""
         self._cluster, self._token, self._clock = cluster, token, clock
         self._due = 0.0
-        self._asked: Future[Brokers] | None = None
+        self._asked: Future[tuple[float, Brokers]] | None = None
         self._ask_due = 0.0
         self._told: Brokers | None = None
         self._whole = False
@@ -57,6 +59,7 @@ class Roller:
         of one a budget stays closed until all servers say that nothing is missing: a second drain
         would else take the next one from a quorum, or from the copies that a commit needs.
         """
+        self._told = None
         found = set()
         keepers, servers = facts.set("zookeeper"), facts.set("kafka")
         if keepers.wanted and min(keepers.ready, seen.serving) < keepers.wanted:
@@ -111,20 +114,27 @@ class Roller:
     def _ask_brokers(self, facts: Facts, seen: Observed) -> Brokers | None:
         """Return an answer that was asked for a step ago; None: there is none yet.
 
-        It serves one decision: after an eviction, nothing that was true before counts any more.
+        It serves one decision: after an eviction, nothing that was true before counts any more. And
+        nothing that was true a roll-out ago.
         """
+        if self._asked and self._asked.done() and self._clock() - self._asked.result()[0] > FRESH:
+            self._asked = None
         if self._asked is None:
             if self._clock() < self._ask_due:
                 return None
             addresses = [pod.address for pod in seen.pods if pod.component == "kafka"]
             known = [(address, KAFKA_PORT) for address in addresses if address]
-            self._asked = submit(brokers.look, facts.deployment.bootstrap, known)
+            self._asked = submit(self._look, facts.deployment.bootstrap, known)
         if not self._asked.done():
             return None
-        told, self._asked = self._asked.result(), None
+        (_, told), self._asked = self._asked.result(), None
         if told.error:
             self._ask_due = self._clock() + SILENT
         return told
+
+    def _look(self, bootstrap: str, addresses: list[tuple[str, int]]) -> tuple[float, Brokers]:
+        """Return when the brokers were asked, and what they said."""
+        return self._clock(), brokers.look(bootstrap, addresses)
 
     def _do(self, step: Step, resource: Object, facts: Facts, seen: Observed) -> str:
         if step.action == "evict":
@@ -164,12 +174,12 @@ def _component(name: str, facts: Facts) -> str:
 
 
 def submit(
-    ask: Callable[[str, list[tuple[str, int]]], Brokers],
+    look: Callable[[str, list[tuple[str, int]]], tuple[float, Brokers]],
     bootstrap: str,
     addresses: list[tuple[str, int]],
-) -> Future[Brokers]:
-    """Ask in another thread."""
-    return _ASKING.submit(ask, bootstrap, addresses)
+) -> Future[tuple[float, Brokers]]:
+    """Look in another thread."""
+    return _ASKING.submit(look, bootstrap, addresses)
 
 
 def _leads(told: ReplicaStatus) -> bool:

@@ -1,5 +1,6 @@
 """Roll-outs step by step, against pods that only a test moves."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -103,6 +104,15 @@ class World:
         wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
         return said
 
+    def guarded(self, **changes: Any) -> frozenset[str]:
+        """Return the components of which nobody may evict a pod."""
+        seen = self.seen()
+        facts = Facts(samples.deployment(), samples.MODEL, seen.sets, 3, seen.engines)
+        found = self.roller.guarded(facts.replace(**changes), seen)
+        asked = self.roller._asked
+        wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
+        return found
+
     def until_done(self) -> list[str]:
         """Take steps to the end; what was done."""
         for _ in range(100):
@@ -178,6 +188,20 @@ def test_each_broker_goes_on_an_answer_of_its_own(world: World) -> None:
     assert world.looks >= 3
 
 
+@pytest.mark.parametrize("looks", [1, 2], ids=["asked", "answered"])
+def test_what_was_true_before_a_roll_out_begins_decides_nothing(world: World, looks: int) -> None:
+    """The budget's question was answered when all was well, an hour ago."""
+    for _ in range(looks):
+        world.guarded()
+    world.now += 3600
+    world.kafka = replace(WELL, behind=("x.M",))
+    world.revision["demo-kafka"] = "v2"
+    for _ in range(3):
+        world.guarded()
+        world.step()
+    assert world.done == []
+
+
 def test_a_budget_that_says_no_is_obeyed(world: World) -> None:
     world.revision["demo-zookeeper"] = "v2"
     world.refusal = ApiException(status=429)
@@ -224,15 +248,7 @@ def test_of_a_pair_of_adapters_the_standby_goes_first(
 
 def test_a_budget_is_closed_until_all_servers_have_caught_up(world: World) -> None:
     """Ports are open, and pods ready, before that; what Kafka said before counts no more."""
-
-    def guarded(**changes: Any) -> frozenset[str]:
-        seen = world.seen()
-        facts = Facts(samples.deployment(), samples.MODEL, seen.sets, 3, seen.engines)
-        found = world.roller.guarded(facts.replace(**changes), seen)
-        asked = world.roller._asked
-        wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
-        return found
-
+    guarded = world.guarded
     away = {**world.seen().sets, "demo-kafka": SetFacts(3, 3, 2)}
     assert guarded() == {"kafka"}
     assert guarded() == frozenset()
