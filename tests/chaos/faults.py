@@ -217,6 +217,23 @@ def broker_leader(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return _servers(trial, chance, [trial.site.kafka.leader_of(topic)])
 
 
+def broker_stop(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """End the broker that leads an output topic, as a roll-out does: it hands over first."""
+    topic = chance.choice(list(trial.plan.outputs.values()))
+    server = trial.site.kafka.leader_of(topic)
+
+    def back() -> None:
+        assert server.process is not None, "it ran"
+        server.process.wait()
+        server.start()
+
+    def strike() -> Stroke:
+        server.signal(signal.SIGTERM)
+        return Stroke(server.name, back)
+
+    return strike
+
+
 def broker_coordinator(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill the broker that coordinates the transactions."""
     return _servers(trial, chance, [trial.site.kafka.coordinator_of(trial.transactional_id)])
@@ -379,6 +396,7 @@ FAULTS = {
     "freeze-supervisor": Fault("supervisor alone frozen for 0.1 to 20 s", freeze(_supervisor), 1),
     "freeze-pod": Fault("pod frozen for 0.1 to 20 s (zombie)", freeze_pod, 1),
     "broker-leader": Fault("broker killed that leads the output topic", broker_leader, 0),
+    "broker-stop": Fault("broker ended that leads the output topic", broker_stop, 0),
     "broker-coordinator": Fault(
         "broker killed that coordinates transactions", broker_coordinator, 0
     ),
