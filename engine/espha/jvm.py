@@ -3,6 +3,11 @@
 from typing import Final
 
 SERIAL: Final = "-XX:+UseSerialGC"
+FRESH_DNS: Final = ("-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=1")
+"""Pods come back with other addresses: Java must not remember the old ones for 30 s.
+
+An engine that does cannot commit for as long when the broker that leads was made anew.
+"""
 LATE_COMPILER: Final = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",

@@ -309,6 +309,12 @@ def test_nothing_has_the_jvm_collect_all_its_garbage_now_and_then(spark: SparkSe
     assert context.sc().cleaner().isEmpty()
 
 
+def test_the_jvm_forgets_addresses_of_pods_that_are_made_anew(spark: SparkSession) -> None:
+    """With Java's own 30 s an engine looks for the broker that leads where nobody is any more."""
+    jvm: Any = spark._jvm
+    assert jvm.java.lang.System.getProperty("sun.net.inetaddr.ttl") == "1"
+
+
 @pytest.mark.parametrize("master", ["local[1,2]", "local-cluster[1,1,512]", "local[0]", "yarn"])
 def test_other_masters_are_refused_before_anything_starts(master: str) -> None:
     """With them an engine would wait for ever, for rows in another JVM or that came only once."""

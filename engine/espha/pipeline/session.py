@@ -9,7 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from espha.jvm import LATE_COMPILER, SERIAL
+from espha.jvm import FRESH_DNS, LATE_COMPILER, SERIAL
 from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_BYTES
 from espha.protocol.settings import HEAP_MIB, local_master
@@ -57,6 +57,7 @@ _JAVA: tuple[str, ...] = (
     SERIAL,
     # Rows cost half of what they do with the quick compiler alone.
     *LATE_COMPILER,
+    *FRESH_DNS,
     "-Xss2m",
     # Counters for tools outside, which wake a thread twenty times a second.
     "-XX:-UsePerfData",

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from espha.jvm import FRESH_DNS
 from espha_operator.api.quantities import MEBIBYTE, Resources, Usual, amount
 from espha_operator.resources.meta import Object
 
-# Pods come back with other addresses: the JVM must not remember the old ones for 30 s.
-FRESH_DNS = "-Dsun.net.inetaddr.ttl=5 -Dsun.net.inetaddr.negative.ttl=1"
 # The rest is for the JVM itself, and for the node's cache of the files that a server has open.
 _SHARE, _MOST_MIB = 0.3, 6144
 # Above it, a full collection by one thread would last longer than others wait for a server.
@@ -49,7 +48,7 @@ def server_environment(
     further = list(options)
     if heap >= _LARGE_MIB and not any(_COLLECTOR.match(one) for one in further):
         further.append(_FOR_LARGE_HEAPS)
-    values = {f"{prefix}_HEAP_OPTS": f"-Xms{heap}m -Xmx{heap}m {FRESH_DNS}"}
+    values = {f"{prefix}_HEAP_OPTS": f"-Xms{heap}m -Xmx{heap}m {' '.join(FRESH_DNS)}"}
     if further:
         values[f"{prefix}_JVM_OPTS"] = " ".join(further)
     return [{"name": name, "value": value} for name, value in values.items()]
