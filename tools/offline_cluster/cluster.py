@@ -29,7 +29,7 @@ def delete() -> None:
     with cache.lock("cluster"):
         if command.works("docker", "info"):
             with step("deleting the cluster"):
-                command.run("docker", "rm", "-f", "-v", clients.NODE, *nodes())
+                command.run("docker", "rm", "-f", "-v", *sorted({clients.NODE, *nodes()}))
         docker.stop()
         clients.kubeconfig().unlink(missing_ok=True)
 
@@ -121,7 +121,7 @@ def _create() -> None:
     image = node.image()
     kind = node.kind()
     with step(f'making the cluster "{clients.CLUSTER}"'):
-        command.answer("docker", "rm", "-f", "-v", clients.NODE, *nodes(clients.CLUSTER))
+        command.answer("docker", "rm", "-f", "-v", *sorted({clients.NODE, *nodes(clients.CLUSTER)}))
         with cache.scratch() as path:
             file = path / "kind.yaml"
             file.write_text(configuration(image))
