@@ -224,7 +224,7 @@ def broker_stop(trial: Trial, chance: Random) -> Callable[[], Stroke]:
 
     def back() -> None:
         assert server.process is not None, "it ran"
-        server.process.wait()
+        server.process.wait(LIMIT_S)
         server.start()
 
     def strike() -> Stroke:

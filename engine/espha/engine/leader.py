@@ -150,12 +150,11 @@ class Leader:
         """Raise what getting ready has raised: such an engine is no standby."""
         if self._renewal and self._renewal.ended:
             self._renewal.wait()
-            self._renewal = None
 
     def fence(self) -> None:
         """Shut out whoever led before, as soon as this engine is ready for it."""
-        if renewal := self._renewal:
-            renewal.wait()
+        if self._renewal:
+            self._renewal.wait()
         self.publisher.fence()
 
     def _renew(self) -> None:
