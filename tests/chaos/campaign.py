@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from chaos.faults import FAULTS
-from chaos.site import Site, running
+from chaos.site import SYNCED, Site, running
 from chaos.trial import Trial
 from chaos.verdict import Strike, Verdict, verdict
 
@@ -90,7 +90,7 @@ def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
     while not whole:
         own, site_number = folder / f"site-{site_number}", site_number + 1
         own.mkdir()
-        with running(own, "proxy" in plan.needs, lasting=plan.warm_up_s > 0) as site:
+        with _site(plan, own) as site:
             say(f"servers are up in {own}; seed {plan.seed}")
             whole = True
             for number, names in legs:
@@ -101,6 +101,17 @@ def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
                 if outcome.error:
                     whole = False
                     break
+
+
+def _site(plan: Plan, folder: Path) -> AbstractContextManager[Site]:
+    powered = "power" in plan.needs
+    return running(
+        folder,
+        "proxy" in plan.needs,
+        lasting=plan.warm_up_s > 0,
+        settings=SYNCED if powered else None,
+        powered=powered,
+    )
 
 
 def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Outcome:

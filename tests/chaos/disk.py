@@ -1,12 +1,20 @@
-"""A small disk that a fault can fill up."""
+"""Disks that fail: a small one that fills up, and one that forgets what it was not told to keep."""
 
 import contextlib
 import errno
+import fcntl
 import os
+import struct
 import subprocess
 from pathlib import Path
 
 _SIZE_MB = 1
+_IMAGE_MB = 2048
+"""A file with holes: it takes what is written."""
+_SHUT_DOWN = 0x8004587D
+"""FS_IOC_SHUTDOWN, which ext4 and XFS have for tests like this one."""
+_AS_IT_IS = struct.pack("I", 2)
+"""Without writing anything any more, the journal neither."""
 
 
 def possible() -> bool:
@@ -40,4 +48,42 @@ class SmallDisk:
 
     def unmount(self) -> None:
         """Take the disk away, whoever still uses it."""
-        subprocess.run(["umount", "-l", str(self._folder)], check=False, capture_output=True)
+        _unmount(self._folder, "-l")
+
+
+class PoweredDisk:
+    """A file system at a folder, from which the power can be taken: what is not synced is gone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._image = folder, folder.with_suffix(".ext4")
+        folder.mkdir(parents=True, exist_ok=True)
+        with self._image.open("wb") as file:
+            file.truncate(_IMAGE_MB << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-F", str(self._image)], check=True)
+        self.on()
+        (folder / "lost+found").rmdir()
+
+    def cut(self) -> None:
+        """Let nothing more be written, of what is in memory neither."""
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, _SHUT_DOWN, _AS_IT_IS)
+        finally:
+            os.close(descriptor)
+
+    def off(self) -> None:
+        """Take it away, when nobody uses it any more."""
+        _unmount(self._folder)
+
+    def on(self) -> None:
+        """Mount it with what is there."""
+        subprocess.run(["mount", "-o", "loop", str(self._image), str(self._folder)], check=True)
+
+    def discard(self) -> None:
+        """Take it away, whoever still uses it, with all that is on it."""
+        _unmount(self._folder, "-l")
+        self._image.unlink()
+
+
+def _unmount(folder: Path, *options: str) -> None:
+    subprocess.run(["umount", *options, str(folder)], check=not options, capture_output=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
+from chaos.late_end import late_end
 from chaos.model_change import model_change
 from chaos.poisoned import EXITS, HANGS, RAISES, SPINS
 from chaos.site import LOOK_S, Pod, wait_for_successor
@@ -28,7 +29,8 @@ class Fault:
         prepare: finds the victims before the moment comes, so that nothing stands between the
             moment and the stroke; returns what strikes. None: `chaos.cluster` strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        needs: `proxy`, `disk`, `clock`, `poison`, `cluster` or `plain`: what a trial must have.
+        needs: `proxy`, `disk`, `clock`, `poison`, `power`, `cluster` or `plain`: what a trial must
+            have.
         moments: whether it also strikes in the middle of transactions.
     """
 
@@ -253,6 +255,37 @@ def two_brokers(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return _servers(trial, chance, chance.sample(trial.site.kafka.servers, 2))
 
 
+def power(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Cut the power of all brokers at once, half of the time of all engines, too.
+
+    What a broker's disk was not told to keep is gone. Power is back after up to 10 s.
+    """
+    kafka, pods = trial.site.kafka, trial.pods if chance.random() < 0.5 else []
+    duration = chance.uniform(0, 10)
+
+    def strike() -> Stroke:
+        for disk in kafka.disks:
+            disk.cut()
+        for pod in pods:
+            pod.kill_pod()
+        for server in kafka.servers:
+            server.kill()
+
+        def back() -> None:
+            for disk, server in zip(kafka.disks, kafka.servers, strict=True):
+                disk.off()
+                disk.on()
+                server.start()
+            for pod in pods:
+                pod.stop()  # collects it
+                pod.start()
+
+        whom = "all brokers and engines" if pods else "all brokers"
+        return lasting(duration, whom, back)
+
+    return strike
+
+
 def zookeeper_server(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill a ZooKeeper server that does not lead."""
     leader = trial.site.zookeeper_leader()
@@ -402,6 +435,7 @@ FAULTS = {
     ),
     "broker-controller": Fault("broker killed that is the controller", broker_controller, 0),
     "two-brokers": Fault("two of three brokers killed", two_brokers, 1),
+    "power": Fault("all brokers without power, disks keep what is synced", power, 2, needs="power"),
     "zookeeper-server": Fault("a following ZooKeeper server killed", zookeeper_server, 0),
     "zookeeper-leader": Fault("the leading ZooKeeper server killed", zookeeper_leader, 0),
     "zookeeper-quorum": Fault("two of three ZooKeeper servers killed", zookeeper_quorum, 1),
@@ -428,6 +462,7 @@ FAULTS = {
         needs="poison",
         moments=False,
     ),
+    "late-end": Fault("the end of a transaction comes again in the next one", late_end, 0),
     "cut-both": Fault("active engine cut from both", cut("zookeeper", "kafka"), 1, needs="proxy"),
     "node": Fault("the active engine's node goes away without a word", node, 1, needs="proxy"),
     "slow": Fault("all engines' network is slow and loses packets", slow, 1, needs="proxy"),

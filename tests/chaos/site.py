@@ -13,6 +13,7 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
+from chaos.disk import PoweredDisk
 from chaos.proxy import Proxy, Route
 from espha.ha.election import ZNODE_PREFIX
 from espha.local.processes import family
@@ -31,6 +32,8 @@ from support.servers import (
 ENGINES = ("engine-0", "engine-1", "engine-2")
 SERVICES = ("kafka", "zookeeper")
 _SERVERS = 3
+SYNCED = {"log.flush.interval.messages": "1"}
+"""Settings of brokers that survive the loss of power on all machines at once."""
 Settings = Mapping[str, str] | None
 LOOK_S = 0.2
 """Looking more often would take the processor from those who are looked at."""
@@ -40,8 +43,11 @@ class RoutedKafka(Kafka):
     """Three brokers with a listener for each engine, so that one engine can be cut off."""
 
     def __init__(
-        self, folder: Path, proxied: bool, java: Sequence[str], settings: Settings
+        self, folder: Path, proxied: bool, java: Sequence[str], settings: Settings, powered: bool
     ) -> None:
+        numbers = range(_SERVERS) if powered else ()
+        self.disks = [PoweredDisk(folder / f"kafka-{number}" / "data") for number in numbers]
+        """Of each broker, where power can be cut."""
         ports = free_ports(2 * _SERVERS * len(ENGINES))
         rows = [ports[place : place + _SERVERS] for place in range(0, len(ports), _SERVERS)]
         self.inner = dict(zip(ENGINES, rows, strict=False))
@@ -113,13 +119,19 @@ class Site:
     """Servers that all deployments of a campaign share."""
 
     def __init__(
-        self, folder: Path, proxied: bool, java: Sequence[str], settings: Settings = None
+        self,
+        folder: Path,
+        proxied: bool,
+        java: Sequence[str],
+        settings: Settings = None,
+        *,
+        powered: bool = False,
     ) -> None:
         self.folder = folder
         self.warm = False
         """Whether the servers' JVMs have compiled what they need."""
         self.zookeeper = ZooKeeper(folder, replicas=_SERVERS, java=java)
-        self.kafka = RoutedKafka(folder, proxied, java, settings)
+        self.kafka = RoutedKafka(folder, proxied, java, settings, powered)
         self.proxy: Proxy | None = None
         self._zookeepers = dict.fromkeys(ENGINES, self.zookeeper.connect)
         self._znodes = KazooClient(
@@ -140,6 +152,8 @@ class Site:
         self._znodes.close()
         self.kafka.stop()
         self.zookeeper.stop()
+        for disk in self.kafka.disks:
+            disk.discard()
         if self.proxy is not None:
             self.proxy.stop()
 
@@ -219,7 +233,12 @@ def _mode(port: int) -> str:
 
 @contextlib.contextmanager
 def running(
-    folder: Path, proxied: bool, lasting: bool, settings: Settings = None
+    folder: Path,
+    proxied: bool,
+    lasting: bool,
+    settings: Settings = None,
+    *,
+    powered: bool = False,
 ) -> Iterator[Site]:
     """Start a site; everything of it ends with the block.
 
@@ -228,8 +247,9 @@ def running(
         proxied: whether engines reach servers through proxies.
         lasting: whether Java compiles as in production, or simply and soon.
         settings: of brokers, before the usual ones.
+        powered: whether brokers have disks from which power can be cut.
     """
-    site = Site(folder, proxied, LASTING if lasting else BRIEF, settings)
+    site = Site(folder, proxied, LASTING if lasting else BRIEF, settings, powered=powered)
     try:
         site.start()
         yield site

@@ -7,8 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError
 from pyspark.sql import SparkSession
 
+from chaos.late_end import Coordinator, Transaction
 from espha.kafka.broker_time import broker_time
 from espha.kafka.reader import Offsets, last_record, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
@@ -220,6 +222,37 @@ def test_a_slow_commit_is_followed_by_a_new_epoch(
     with pytest.raises(Fenced):
         mine.begin()
     assert seen(kafka, topic) == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_an_end_that_comes_late_does_not_end_the_next_transaction(
+    kafka: Kafka, topic: str, spark: SparkSession
+) -> None:
+    """KAFKA-17754, as a late request would do it; one with the epoch of today would end it."""
+    kafka.make_topics(order := f"{topic}.M")
+    mine = Transactions(spark, kafka.bootstrap, order)
+    mine.fence()
+    coordinator = Coordinator(kafka, order)
+    offsets = Offsets(kafka.bootstrap)
+
+    def open_one() -> Transaction:
+        mine.send(Output(topic, bytes(1 << 20), ()))  # more than a batch: sent at once
+        wait_until(lambda: coordinator.transaction().state == "Ongoing", 30, "it is open")
+        return coordinator.transaction()
+
+    first = open_one()
+    mine.commit(Result([], 0), b"first")
+    second = open_one()
+    assert second[1:] != first[1:]
+    assert coordinator.end(*first[1:]) == KafkaError.PRODUCER_FENCED
+    assert offsets.ends(topic).open
+    mine.commit(Result([], 0), b"second")
+    assert seen(kafka, order) == [b"first", b"second"]
+    third = open_one()
+    assert coordinator.end(*third[1:]) == 0, "this one is not late"
+    wait_until(lambda: not offsets.ends(topic).open, 30, "the half is committed")
+    with pytest.raises(WriterFailed):
+        mine.commit(Result([], 0), b"third")
+    coordinator.close()
 
 
 def test_brokers_that_are_away_are_no_riddle(
