@@ -47,7 +47,7 @@ from confluent_kafka import Producer
 bootstrap, topic, rate = sys.argv[1], sys.argv[2], int(sys.argv[3])
 stop, count = pathlib.Path("/tmp/stop"), pathlib.Path("/tmp/sent")
 producer = Producer({
-    "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5,
+    "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20,
     "delivery.timeout.ms": 600000, "message.timeout.ms": 600000,
 })
 failed = []

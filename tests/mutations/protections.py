@@ -308,9 +308,19 @@ MUTATIONS = (
         "live",
         "who hears less gives way to who hears something else",
         "engine/espha/ha/kafka_probe.py",
-        "    return all(there or not here for there, here in pairs) and any(\n",
-        "    return any(\n",
+        "all(there or not here for there, here in zip(hears, answers, strict=True)) and ",
+        "",
         "tests/unit/ha/test_kafka_probe.py::test_who_hears_more_must_hear_all_the_rest",
+        "is False",
+    ),
+    Mutation(
+        "live",
+        "who finds a broker late that has come back counts as cut off",
+        "engine/espha/ha/kafka_probe.py",
+        "        there and since >= min(silent, _FOUND_MS)\n",
+        "        there\n",
+        "tests/unit/ha/test_kafka_probe.py::"
+        "test_who_finds_a_broker_late_that_came_back_is_not_cut_off",
         "is False",
     ),
     Mutation(

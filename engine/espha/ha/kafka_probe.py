@@ -6,7 +6,9 @@ that any broker answers at once and by itself. When one does not answer any more
 supervisors: if that one still answers another that is in sync, and so do all brokers that answer
 here, then this engine is the one that is cut off, and has to go: the silent broker may lead the
 topic that it reads or writes. If the broker answers nobody, a failover would not help; and where
-each reaches what the other does not, nobody goes, or they would depose each other in turns.
+each reaches what the other does not, nobody goes, or they would depose each other in turns. A
+broker that comes back is found by one engine sooner than by another, since its new address takes
+its time to be known everywhere: who finds it late is not cut off.
 
 The probe speaks to PLAINTEXT listeners only: on one with TLS or SASL no broker would ever answer
 it, so nobody would be found to be cut off.
@@ -44,6 +46,8 @@ _QUESTION = struct.pack(">ihhih", 10, 18, 0, 0, -1)
 
 _LATELY_MS = 300
 """Who has heard a broker so lately has heard it after it fell silent here."""
+_FOUND_MS = 10_000
+"""Within this time everybody finds a broker that has come back."""
 _SETTLED_S = 2.0
 """For so long nothing must have changed before an engine that stands still may be to blame."""
 _SETTLED_WITHOUT_S = 30.0
@@ -85,6 +89,11 @@ class KafkaProbe:
     def silent_ms(self) -> tuple[int, ...]:
         """For how long each broker has not answered, in the order in which they were named."""
         return tuple(broker.silent_ms for broker in self._brokers)
+
+    @property
+    def heard_ms(self) -> tuple[int, ...]:
+        """For how long each broker has answered without a pause, in the same order."""
+        return tuple(broker.heard_ms for broker in self._brokers)
 
     @property
     def answers(self) -> tuple[bool, ...]:
@@ -140,7 +149,7 @@ class _Broker:
     def __init__(self, silent_s: float, tick_s: float) -> None:
         self._silent_s, self._tick_s = silent_s, tick_s
         self._detector = FailureDetector(silent_s, tick_s)
-        self._last = -inf
+        self._last = self._first = -inf
 
     @property
     def reachable(self) -> bool:
@@ -151,17 +160,23 @@ class _Broker:
         """By the clock, which others have too; a day where it has never answered."""
         return round(min(time.monotonic() - self._last, _DAY_S) * 1000)
 
+    @property
+    def heard_ms(self) -> int:
+        return round((self._last - self._first) * 1000) if self._first > -inf else 0
+
     def tick(self) -> None:
         self._detector.tick()
 
     def heard(self) -> None:
-        self._last = time.monotonic()
+        before, self._last = self._last, time.monotonic()
+        if self._last - before > self._silent_s:
+            self._first = self._last
         if self._detector.suspected:  # how long a cut lasted says nothing about what is usual
             self._detector = FailureDetector(self._silent_s, self._tick_s)
         self._detector.heartbeat()
 
 
-def others_reach_more(peers: str, answers: Sequence[bool]) -> bool:
+def others_reach_more(peers: str, answers: Sequence[bool], silent_ms: Sequence[int]) -> bool:
     """Say whether an engine that could take over hears brokers that are silent here.
 
     It must hear all that answer here, too.
@@ -169,25 +184,30 @@ def others_reach_more(peers: str, answers: Sequence[bool]) -> bool:
     Args:
         peers: where supervisors are, "host:port,…"; this one may be among them.
         answers: which brokers answer here.
+        silent_ms: for how long each of them has not.
     """
     listed = addresses(peers)
     if not listed:
         return False
     with ThreadPoolExecutor(len(listed)) as pool:
         return any(
-            status.in_sync and _hears_more(status, answers)
+            status.in_sync and _hears_more(status, answers, silent_ms)
             for status in pool.map(ask_peer, listed)
             if status
         )
 
 
-def _hears_more(status: ReplicaStatus, answers: Sequence[bool]) -> bool:
+def _hears_more(status: ReplicaStatus, answers: Sequence[bool], silent_ms: Sequence[int]) -> bool:
     if len(status.kafka_silent_ms) != len(answers):  # it is older, or was told of other brokers
         return bool(status.kafka_reachable) and not any(answers)
     hears = [silent < _LATELY_MS for silent in status.kafka_silent_ms]
-    pairs = list(zip(hears, answers, strict=True))
-    return all(there or not here for there, here in pairs) and any(
-        there and not here for there, here in pairs
+    heard = status.kafka_heard_ms or [_FOUND_MS] * len(answers)  # an older one does not say it
+    still = [
+        there and since >= min(silent, _FOUND_MS)
+        for there, since, silent in zip(hears, heard, silent_ms, strict=True)
+    ]
+    return all(there or not here for there, here in zip(hears, answers, strict=True)) and any(
+        there and not here for there, here in zip(still, answers, strict=True)
     )
 
 

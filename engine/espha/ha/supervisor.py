@@ -171,6 +171,7 @@ class Supervisor:
             watched=self._heartbeats.watched if self._heartbeats else None,
             kafka_reachable=self._kafka.reachable if self._kafka else None,
             kafka_silent_ms=self._kafka.silent_ms if self._kafka else (),
+            kafka_heard_ms=self._kafka.heard_ms if self._kafka else (),
             step=told.activity.step if alive and told and told.activity else None,
             step_s=round(self._judge.stands_s, 1) if alive else None,
             unordered_s=told.unordered_ms / 1000 if told and told.unordered_ms else None,
@@ -305,7 +306,7 @@ class Supervisor:
         answers = self._kafka.answers
         if all(answers) or not self._asks.due(answers):
             return False
-        return others_reach_more(self._settings.peers, answers)
+        return others_reach_more(self._settings.peers, answers, self._kafka.silent_ms)
 
     def _bear_witness(self, member: Membership) -> None:
         """Depose the active engine when it does not take its input, and it is not Kafka's fault."""

@@ -333,6 +333,11 @@ class ReplicaStatus(Message):
         description="For how long each broker has not answered this pod, ms, in the order of "
         "`ESPHA_BOOTSTRAP`.",
     )
+    kafka_heard_ms: tuple[int, ...] = Field(
+        (),
+        description="For how long each broker has answered this pod without a pause, up to its "
+        "last answer, ms, in the same order.",
+    )
     step: Step | None = Field(None, description="What the child's main loop is doing.")
     step_s: Annotated[float | None, GAUGE] = Field(
         None, description="Seconds since the child's main loop began its step; small, all is well."

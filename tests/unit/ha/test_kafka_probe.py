@@ -7,6 +7,7 @@ from espha.ha.kafka_probe import KafkaProbe, _Broker, others_reach_more
 from support.status import engine_status
 
 HERE = (True, True, False)
+SILENT_MS = (20, 40, 700)
 
 
 def ticks_until_silent(broker: _Broker) -> int:
@@ -50,13 +51,42 @@ def test_who_hears_more_must_hear_all_the_rest(
 ) -> None:
     peer = engine_status("b").model_copy(update={"kafka_silent_ms": silent_ms})
     monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)
-    assert others_reach_more("127.0.0.1:1", HERE) is more
+    assert others_reach_more("127.0.0.1:1", HERE, SILENT_MS) is more
+
+
+@pytest.mark.parametrize(
+    ("heard_ms", "silent_ms", "more"),
+    [
+        (60_000, 700, True),  # all the time: this one is cut off
+        (400, 5_000, False),  # it was away for both, and has just come back
+        (8_000, 60_000, False),
+        (11_000, 60_000, True),  # by now this one would have found it, too
+    ],
+)
+def test_who_finds_a_broker_late_that_came_back_is_not_cut_off(
+    monkeypatch: pytest.MonkeyPatch, heard_ms: int, silent_ms: int, more: bool
+) -> None:
+    heard = {"kafka_silent_ms": (10, 20, 30), "kafka_heard_ms": (60_000, 60_000, heard_ms)}
+    peer = engine_status("b").model_copy(update=heard)
+    monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)
+    assert others_reach_more("127.0.0.1:1", HERE, (20, 40, silent_ms)) is more
+
+
+def test_a_pause_begins_what_was_heard_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(kafka_probe.time, "monotonic", lambda: now[0])
+    broker = _Broker(0.5, 0.1)
+    assert broker.heard_ms == 0
+    for step, heard_ms in ((0.1, 0), (0.1, 100), (0.4, 500), (3.0, 0), (0.2, 200)):
+        now[0] += step
+        broker.heard()
+        assert broker.heard_ms == heard_ms
 
 
 def test_who_is_not_in_sync_hears_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     peer = engine_status("b", in_sync=False).model_copy(update={"kafka_silent_ms": (1, 1, 1)})
     monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)
-    assert not others_reach_more("127.0.0.1:1", HERE)
+    assert not others_reach_more("127.0.0.1:1", HERE, SILENT_MS)
 
 
 def test_an_older_peer_says_only_whether_any_broker_answers(
@@ -64,8 +94,8 @@ def test_an_older_peer_says_only_whether_any_broker_answers(
 ) -> None:
     peer = engine_status("b").model_copy(update={"kafka_reachable": True})
     monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)
-    assert not others_reach_more("127.0.0.1:1", HERE)
-    assert others_reach_more("127.0.0.1:1", (False, False, False))
+    assert not others_reach_more("127.0.0.1:1", HERE, SILENT_MS)
+    assert others_reach_more("127.0.0.1:1", (False, False, False), (700, 700, 700))
 
 
 def test_a_change_takes_a_while_to_settle() -> None:
