@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator
 
@@ -12,8 +13,20 @@ from day_two.live import CLASS, EXPANDABLE, SYSTEM, Live, nodes
 from tools import ROOT
 from tools.offline_cluster import clients
 
+FORGETS = re.compile(r"cache 30 \{[^}]*\}")
+"""CoreDNS with kubeadm's exception for pods and Services."""
 KEPT = "ESPHA_DAY_TWO"
 """Names a namespace whose deployment stays, and is used again by the next run."""
+
+
+def remember_addresses() -> None:
+    """Let DNS remember the addresses of pods for half a minute, as it does in many clusters."""
+    dns = ("-n", "kube-system", "configmap", "coredns")
+    found = json.loads(clients.kubectl("get", *dns, "-o", "json"))["data"]["Corefile"]
+    change = {"data": {"Corefile": FORGETS.sub("cache 30", found)}}
+    clients.kubectl("patch", *dns, "--type=merge", "-p", json.dumps(change))
+    clients.kubectl("-n", "kube-system", "rollout", "restart", "deployment/coredns")
+    clients.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=3m")
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +34,7 @@ def operator() -> str:
     """The namespace of the operator, installed with Helm from this checkout."""
     if len(nodes()) < 3:
         pytest.fail("needs a cluster with three workers: make test-day-two makes it")
+    remember_addresses()
     clients.helm(
         "upgrade", "--install", "espha", ROOT / "charts" / "espha",
         "--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "5m",

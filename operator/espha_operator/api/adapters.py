@@ -54,7 +54,7 @@ WindowName = Annotated[
 ]
 # A deployment called <this one>-input-… makes objects that end so.
 _TAKEN = (
-    r"(^|-)(kafka|zookeeper|engine|adapter)(-headless)?$|(^|-)(active|model|token)$|"
+    r"(^|-)(kafka|zookeeper|engine|adapter)(-headless|-[0-9]+)?$|(^|-)(active|model|token)$|"
     r"(^|-)(input|output|model)-"
 )
 _VOLUME = "An adapter of files needs a volume; name a PersistentVolumeClaim in volume.claimName."

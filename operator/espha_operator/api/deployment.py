@@ -48,7 +48,22 @@ class Deployment:
 
     def domain(self, component: str) -> str:
         """Return the DNS name of a component's headless Service."""
-        return f"{self.name}-{component}-headless.{self.namespace}.svc"
+        return f"{self.name}-{component}-headless.{self.services}"
+
+    @property
+    def brokers(self) -> list[str]:
+        """DNS names of the brokers, each that of a Service of its own.
+
+        Its address stays when the pod is made anew. That of a pod changes, and whoever answers for
+        DNS may remember the old one for half a minute.
+        """
+        count = self.spec.kafka.replicas
+        return [f"{self.name}-kafka-{broker}.{self.services}" for broker in range(count)]
+
+    @property
+    def services(self) -> str:
+        """What follows a Service's name in DNS."""
+        return f"{self.namespace}.svc"
 
     @property
     def bootstrap(self) -> str:
@@ -56,7 +71,7 @@ class Deployment:
         kafka = self.spec.kafka
         if kafka.external:
             return ",".join(kafka.external.bootstrap_servers)
-        return ",".join(f"{host}:{KAFKA_PORT}" for host in self.hosts("kafka", kafka.replicas))
+        return ",".join(f"{host}:{KAFKA_PORT}" for host in self.brokers)
 
     @property
     def zookeeper(self) -> str:

@@ -30,9 +30,10 @@ def service(
     ports: dict[str, int],
     *,
     headless: bool = False,
+    peers: bool = False,
     extra_selector: dict[str, str] | None = None,
 ) -> Object:
-    """Return a Service; a headless one names pods before they are ready, for their peers."""
+    """Return a Service; one for peers, as a headless one is, leads to pods that are not ready."""
     spec: Object = {
         "selector": {**labels(deployment, component), **(extra_selector or {})},
         "ports": [
@@ -41,7 +42,9 @@ def service(
         ],
     }
     if headless:
-        spec |= {"clusterIP": "None", "publishNotReadyAddresses": True}
+        spec["clusterIP"] = "None"
+    if headless or peers:
+        spec["publishNotReadyAddresses"] = True
     return {
         "apiVersion": "v1",
         "kind": "Service",

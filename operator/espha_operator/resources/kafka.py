@@ -29,9 +29,20 @@ def kafka(deployment: Deployment, may_format: str = NEW) -> list[Object]:
         common.config_map(deployment, name, COMPONENT, {**files, "format": may_format}),
         common.service(deployment, f"{name}-headless", COMPONENT, peers, headless=True),
         common.service(deployment, name, COMPONENT, {"client": KAFKA_PORT}),
+        *(_broker(deployment, f"{name}-{broker}", peers) for broker in _numbers(deployment)),
         common.disruption_budget(deployment, COMPONENT),
         common.stateful_set(deployment, _pods(deployment, name, "".join(files.values()))),
     ]
+
+
+def _numbers(deployment: Deployment) -> range:
+    return range(deployment.spec.kafka.replicas)
+
+
+def _broker(deployment: Deployment, pod: str, ports: dict[str, int]) -> Object:
+    """Return the Service of one broker, whose address does not change with the pod's."""
+    chosen = {"statefulset.kubernetes.io/pod-name": pod}
+    return common.service(deployment, pod, COMPONENT, ports, peers=True, extra_selector=chosen)
 
 
 def _files(deployment: Deployment) -> dict[str, str]:
@@ -46,13 +57,13 @@ def _files(deployment: Deployment) -> dict[str, str]:
     files = {
         "server.properties": render(
             "server.properties",
-            hosts=deployment.hosts(COMPONENT, count),
+            hosts=deployment.brokers,
             port=KAFKA_PORT,
             controller_port=CONTROLLER_PORT,
             settings={**usual, **dict(sorted(given.items()))},
         )
     }
-    for broker in range(count):
+    for broker in _numbers(deployment):
         own = brokers.own_settings(broker, count)
         lines = [f"{key}={value}\n" for key, value in own.items() if key not in given]
         if lines:
@@ -64,7 +75,7 @@ def _environment(deployment: Deployment) -> list[Object]:
     spec = deployment.spec.kafka
     values = {
         "KAFKA_CLUSTER_ID": deployment.cluster_id,
-        "KAFKA_ADVERTISED_DOMAIN": deployment.domain(COMPONENT),
+        "KAFKA_ADVERTISED_DOMAIN": deployment.services,
     }
     return [
         *({"name": name, "value": value} for name, value in values.items()),
