@@ -9,7 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from cluster import spaces
-from day_two.live import CLASS, EXPANDABLE, SYSTEM, Live, nodes
+from day_two.live import (
+    CLASS,
+    EXPANDABLE,
+    PATIENT_KAFKA,
+    PATIENT_ZOOKEEPER,
+    SYSTEM,
+    Live,
+    nodes,
+)
 from tools import ROOT
 from tools.offline_cluster import clients
 
@@ -71,8 +79,8 @@ def expandable(operator: str) -> Iterator[Live]:
     storage = {"size": "1Gi", "storageClassName": EXPANDABLE}
     try:
         made.deploy(
-            zookeeper={"replicas": 3, "storage": {"size": "1Gi"}},
-            kafka={"replicas": 3, "storage": storage},
+            zookeeper={**PATIENT_ZOOKEEPER, "storage": {"size": "1Gi"}},
+            kafka={**PATIENT_KAFKA, "storage": storage},
             engines={"replicas": 3, "snapshots": {"storage": storage}},
         )
         made.feed()
