@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos import disk
 from chaos.campaign import Plan, campaign
 from chaos.here import ENVIRONMENT, ROOT
 from chaos.verdict import DAMAGES
@@ -37,6 +38,17 @@ def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:
     assert outcome.verdict.rows_out == outcome.verdict.rows_in > 0
     assert outcome.verdict.acknowledged > 0
     assert sum(strike.takeovers for strike in outcome.strikes) >= 2
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not disk.possible(), reason="disks that lose power need root, to mount them")
+def test_what_brokers_have_synced_survives_the_loss_of_all_power(tmp_path: Path) -> None:
+    """A13: all brokers at once, on file systems that forget what was not synced."""
+    (outcome,) = campaign(Plan(("power",), 1, rate=50, model="ha", seed=13), tmp_path, print)
+    assert outcome.error == ""
+    assert outcome.verdict.problems == []
+    assert outcome.verdict.damage.total() == 0
+    assert outcome.verdict.rows_out == outcome.verdict.rows_in > 0
 
 
 @pytest.mark.parametrize(
