@@ -1,5 +1,7 @@
 """When a broker counts as silent; tests/component/test_supervisor.py asks real ones."""
 
+import time
+
 import pytest
 
 from espha.ha import kafka_probe
@@ -74,7 +76,7 @@ def test_who_finds_a_broker_late_that_came_back_is_not_cut_off(
 
 def test_a_pause_begins_what_was_heard_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(kafka_probe.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     broker = _Broker(0.5, 0.1)
     assert broker.heard_ms == 0
     for step, heard_ms in ((0.1, 0), (0.1, 100), (0.4, 500), (3.0, 0), (0.2, 200)):
