@@ -99,8 +99,10 @@ class Kernel:
             KeyError: there is no such source window.
         """
         self._culprit = _nobody
+        if not events:  # what `advance` has refused stays for `take_refusals`
+            return []
         nodes = [self._sources[path] for path, _ in events]
-        outputs = self.advance(clock) if events else []
+        outputs = self.advance(clock)
         late = self.take_refusals()
         handled = (self._at_once if self._blocks else self._in_turn)(nodes, events)
         if outputs or late:

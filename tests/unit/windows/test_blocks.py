@@ -123,6 +123,17 @@ def test_what_time_does_goes_with_the_first_event_of_a_block() -> None:
     assert kernel.publish_block([], 90_000) == []
 
 
+def test_what_time_has_refused_stays_where_no_event_comes() -> None:
+    """Two windows in a row let the same row go: the second one has no such row any more."""
+    windows = source(SCHEMA, name="a") + "".join(BODIES["recent"].format(name) for name in "vw")
+    edges = '<edge source="a" target="v"/><edge source="v" target="w"/>'
+    kernel = Kernel(read_project(xml(windows, edges, index="pi_HASH")), ["q/w"])
+    kernel.publish_block([("q/a", event("I 1,2,3"))], 1_000)
+    kernel.advance(90_000)
+    assert kernel.publish_block([], 90_000) == []
+    assert [path for path, _ in kernel.take_refusals()] == ["q/w"]
+
+
 def outputs(windows: str, edges: str, *rows: str) -> list[tuple[str, str]]:
     """Return window and events of what the last row leads to, from the source `in`."""
     project = read_project(xml(source(SCHEMA) + windows, edges, index="pi_HASH"))

@@ -64,7 +64,7 @@ def replace(text: str, part: str, by: str, count: float = -1) -> str | None:
 
 def repeat(text: str, count: float) -> str | None:
     """Return the text so many times."""
-    times = max(0, int(count))
+    times = max(0, int(count)) if text else 0  # Python multiplies by no huge number, not even ""
     return text * times if len(text) * times <= MAX_TEXT else None
 
 
