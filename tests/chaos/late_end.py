@@ -11,6 +11,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from random import Random
 from typing import NamedTuple
 
@@ -18,9 +19,9 @@ from confluent_kafka import KafkaError
 
 from chaos.stroke import Stroke
 from chaos.trial import Trial
-from espha.local.servers import Kafka
+from espha.local.ports import HOST
 from support.replicas import LIMIT_S
-from support.servers import wait_until
+from support.servers import Kafka, wait_until
 
 _END_TXN, _DESCRIBE_TRANSACTIONS = (26, 5), (65, 0)
 """Requests: key, and version."""
@@ -47,7 +48,7 @@ class Coordinator:
     def __init__(self, kafka: Kafka, transactional_id: str) -> None:
         self._id = _text(transactional_id)
         port = kafka.coordinator_of(transactional_id).port
-        self._connection = socket.create_connection(("127.0.0.1", port), _ANSWER_S)
+        self._connection = socket.create_connection((HOST, port), _ANSWER_S)
         self._answers = self._connection.makefile("rb")
 
     def transaction(self) -> Transaction:
@@ -93,12 +94,10 @@ def late_end(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     pod = trial.active()
 
     def strike() -> Stroke:
-        coordinator, told = Coordinator(trial.site.kafka, trial.transactional_id), Counter[int]()
-        try:
+        told = Counter[int]()
+        with closing(Coordinator(trial.site.kafka, trial.transactional_id)) as coordinator:
             for _ in range(_ROUNDS):
                 told.update(_end_late(coordinator))
-        finally:
-            coordinator.close()
         refused = told[KafkaError.PRODUCER_FENCED]
         return Stroke(pod.name, lambda: None, f"{refused} of {told.total()} refused")
 

@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -121,6 +122,22 @@ def seen(kafka: Kafka, topic: str) -> list[bytes]:
     return [message.value() for message in read_range(kafka.bootstrap, topic, 0, end)]
 
 
+@pytest.fixture
+def order(kafka: Kafka, topic: str) -> str:
+    """An order log beside the topic."""
+    name = f"{topic}.M"
+    kafka.make_topics(name)
+    return name
+
+
+@pytest.fixture
+def mine(kafka: Kafka, order: str, spark: SparkSession) -> Transactions:
+    """The only holder of the order log's id."""
+    made = Transactions(spark, kafka.bootstrap, order)
+    made.fence()
+    return made
+
+
 def test_java_commits_outputs_and_order_record_together(
     kafka: Kafka, topic: str, spark: SparkSession
 ) -> None:
@@ -180,12 +197,9 @@ def test_java_is_fenced_for_good(kafka: Kafka, topic: str, spark: SparkSession) 
 
 
 def test_java_writes_all_of_a_transaction_or_nothing(
-    kafka: Kafka, topic: str, spark: SparkSession
+    kafka: Kafka, topic: str, order: str, mine: Transactions
 ) -> None:
     """I2: here the order record is one that no broker takes."""
-    kafka.make_topics(order := f"{topic}.M")
-    mine = Transactions(spark, kafka.bootstrap, order)
-    mine.fence()
     mine.send(Output(topic, b"never", ()))
     wait_until(lambda: Offsets(kafka.bootstrap).ends(topic).open, 30, "the output is there")
     with pytest.raises(WriterFailed, match="RecordTooLarge"):
@@ -225,34 +239,31 @@ def test_a_slow_commit_is_followed_by_a_new_epoch(
 
 
 def test_an_end_that_comes_late_does_not_end_the_next_transaction(
-    kafka: Kafka, topic: str, spark: SparkSession
+    kafka: Kafka, topic: str, order: str, mine: Transactions
 ) -> None:
     """KAFKA-17754, as a late request would do it; one with the epoch of today would end it."""
-    kafka.make_topics(order := f"{topic}.M")
-    mine = Transactions(spark, kafka.bootstrap, order)
-    mine.fence()
-    coordinator = Coordinator(kafka, order)
     offsets = Offsets(kafka.bootstrap)
+    with closing(Coordinator(kafka, order)) as coordinator:
 
-    def open_one() -> Transaction:
-        mine.send(Output(topic, bytes(1 << 20), ()))  # more than a batch: sent at once
-        wait_until(lambda: coordinator.transaction().state == "Ongoing", 30, "it is open")
-        return coordinator.transaction()
+        def open_one() -> Transaction:
+            mine.send(Output(topic, bytes(1 << 20), ()))  # more than a batch: sent at once
+            wait_until(lambda: coordinator.transaction().state == "Ongoing", 30, "it is open")
+            wait_until(lambda: offsets.ends(topic).open, 30, "the output is there")
+            return coordinator.transaction()
 
-    first = open_one()
-    mine.commit(Result([], 0), b"first")
-    second = open_one()
-    assert second[1:] != first[1:]
-    assert coordinator.end(*first[1:]) == KafkaError.PRODUCER_FENCED
-    assert offsets.ends(topic).open
-    mine.commit(Result([], 0), b"second")
-    assert seen(kafka, order) == [b"first", b"second"]
-    third = open_one()
-    assert coordinator.end(*third[1:]) == 0, "this one is not late"
-    wait_until(lambda: not offsets.ends(topic).open, 30, "the half is committed")
-    with pytest.raises(WriterFailed):
-        mine.commit(Result([], 0), b"third")
-    coordinator.close()
+        first = open_one()
+        mine.commit(Result([], 0), b"first")
+        second = open_one()
+        assert second[1:] != first[1:]
+        assert coordinator.end(*first[1:]) == KafkaError.PRODUCER_FENCED
+        assert offsets.ends(topic).open
+        mine.commit(Result([], 0), b"second")
+        assert seen(kafka, order) == [b"first", b"second"]
+        third = open_one()
+        assert coordinator.end(*third[1:]) == 0, "this one is not late"
+        wait_until(lambda: not offsets.ends(topic).open, 30, "the half is committed")
+        with pytest.raises(WriterFailed):
+            mine.commit(Result([], 0), b"third")
 
 
 def test_brokers_that_are_away_are_no_riddle(

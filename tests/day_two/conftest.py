@@ -31,7 +31,10 @@ def remember_addresses() -> None:
     """Let DNS remember the addresses of pods for half a minute, as it does in many clusters."""
     dns = ("-n", "kube-system", "configmap", "coredns")
     found = json.loads(clients.kubectl("get", *dns, "-o", "json"))["data"]["Corefile"]
-    change = {"data": {"Corefile": FORGETS.sub("cache 30", found)}}
+    wanted = FORGETS.sub("cache 30", found)
+    if wanted == found:
+        return
+    change = {"data": {"Corefile": wanted}}
     clients.kubectl("patch", *dns, "--type=merge", "-p", json.dumps(change))
     clients.kubectl("-n", "kube-system", "rollout", "restart", "deployment/coredns")
     clients.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=3m")
