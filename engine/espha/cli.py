@@ -483,7 +483,8 @@ def dlq_list(
     as_json: JsonOption = False,
 ) -> None:
     """List dead letters: what was refused, by which window, and why."""
-    from espha.dead_letters.command import Place, run_list
+    from espha.dead_letters.command import run_list
+    from espha.deployment import Place
 
     place = Place(bootstrap, model, prefix, deployment)
     wanted = _wanted(window, source, reason, since)
@@ -504,7 +505,8 @@ def dlq_show(
 
     Ends with 1 when one of them is not there.
     """
-    from espha.dead_letters.command import Place, run_show
+    from espha.dead_letters.command import run_show
+    from espha.deployment import Place
 
     place = Place(bootstrap, model, prefix, deployment)
     raise typer.Exit(run_show(place, letters, as_json=as_json))
@@ -539,8 +541,9 @@ def dlq_replay(
     They go to the end of the topic, with their message id in the header espha-replay. Ends with 1
     when one of them is refused, which says why.
     """
-    from espha.dead_letters.command import Place, run_replay
+    from espha.dead_letters.command import run_replay
     from espha.dead_letters.replay import Choice
+    from espha.deployment import Place
 
     filtered = bool(window or source or reason or since)
     if bool(letters) == every or (filtered and not every):
@@ -551,6 +554,38 @@ def dlq_replay(
     choice = Choice(again=again, set_aside=set_aside)
     code = run_replay(place, letters or [], wanted, choice, rehearse=dry_run, as_json=as_json)
     raise typer.Exit(code)
+
+
+@app.command()
+def skip(
+    *,
+    bootstrap: BootstrapOption,
+    model: ModelOption = _MODEL,
+    prefix: PrefixOption = "",
+    deployment: DeploymentOption = "default/espha",
+    window: Annotated[
+        str, typer.Option("--window", metavar="QUERY/WINDOW", help="Source window; by default all")
+    ] = "",
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="oldest|newest|OFFSET",
+            help="Where to go on: at the oldest record there is, behind the newest one, or there",
+        ),
+    ] = "oldest",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+) -> None:
+    """Have the engines go on at a later place of their input, for good.
+
+    For input that retention has removed before it was processed: engines end and name it, and
+    never leave it out by themselves. The engine that leads is fenced, and another one takes over.
+    """
+    from espha.deployment import Place
+    from espha.recovery.skip_command import run_skip
+
+    place = Place(bootstrap, model, prefix, deployment)
+    raise typer.Exit(run_skip(place, window, to, dry_run=dry_run, as_json=as_json))
 
 
 def _wanted(window: str, source: str, reason: str, since: str) -> "Wanted":

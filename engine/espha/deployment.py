@@ -1,5 +1,6 @@
 """A deployed model: its file, what stands in it, and its topics."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,31 @@ class DeployedModel(NamedTuple):
     xml: str
     project: Project
     plan: TopicPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a deployment is.
+
+    Attributes:
+        bootstrap: Kafka's servers.
+        model: the model's XML.
+        prefix: of the topics; empty: the model's.
+        deployment: "namespace/name".
+    """
+
+    bootstrap: str
+    model: Path
+    prefix: str
+    deployment: str
+
+    def plan(self) -> TopicPlan:
+        """Return the names of its topics.
+
+        Raises:
+            DeploymentError: the model cannot be used.
+        """
+        return read_deployed(self.model, self.prefix, self.deployment).plan
 
 
 def read_deployed(model: Path, prefix: str, deployment: str) -> DeployedModel:

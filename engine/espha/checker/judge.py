@@ -3,7 +3,7 @@
 import csv
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -59,17 +59,18 @@ def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[Sum
     report = judge_order(evidence)
     led = _led(evidence.model, order, topic)
     begin = order.begins.get(evidence.model, {}).get(topic, 0) if led else 0
-    fed = [row for row in evidence.inputs if row.offset >= begin]
+    left_out = _Of(topic, order.left_out)
+    fed = [row for row in evidence.inputs if row.offset >= begin and not left_out.has(row.offset)]
     wanted = expect_sums(topic, fed, source, sums, skipped)
     if led:
         wanted = Expectation(
-            [each for each in wanted.outputs if led.has(each.id)],
-            [each for each in wanted.dead if led.has(each)],
+            [each for each in wanted.outputs if led.has_id(each.id)],
+            [each for each in wanted.dead if led.has_id(each)],
         )
         evidence = replace(
             evidence,
-            outputs=[each for each in evidence.outputs if led.has(each.id)],
-            dead=[each for each in evidence.dead if led.has(each.id)],
+            outputs=[each for each in evidence.outputs if led.has_id(each.id)],
+            dead=[each for each in evidence.dead if led.has_id(each.id)],
         )
     report.topic = compare(
         [each.id for each in wanted.outputs], [each.id for each in evidence.outputs]
@@ -81,34 +82,40 @@ def judge(evidence: Evidence, source: Window, target: Window, sums: Sequence[Sum
     return report
 
 
-class _Led:
-    """What one of several models has processed of a topic, and made outputs of."""
+class _Of:
+    """Some ranges of one topic."""
 
-    def __init__(self, topic: str, ranges: Sequence[Range]) -> None:
+    def __init__(self, topic: str, ranges: Iterable[Range]) -> None:
         self._topic = topic
         self._ranges = sorted((start, end) for name, start, end in ranges if name == topic)
 
-    def has(self, identity: str) -> bool:
-        """Tell whether the record that a message id names is among it."""
+    def has(self, offset: int) -> bool:
+        """Tell whether an offset is in one of them."""
+        place = bisect_right(self._ranges, (offset, math.inf)) - 1
+        return place >= 0 and offset < self._ranges[place][1]
+
+    def has_id(self, identity: str) -> bool:
+        """Tell whether the record that a message id names is in one; so is one of another topic."""
         topic, _, offset = identity.rpartition(":")[0].rpartition(":")
-        if topic != self._topic or not offset.isdigit():
-            return True
-        place = bisect_right(self._ranges, (int(offset), math.inf)) - 1
-        return place >= 0 and int(offset) < self._ranges[place][1]
+        return topic != self._topic or not offset.isdigit() or self.has(int(offset))
 
 
-def _led(model: str, order: OrderLog, topic: str) -> _Led | None:
-    """Return what the model has processed; None where no other one has processed anything."""
+def _led(model: str, order: OrderLog, topic: str) -> _Of | None:
+    """Return what the model has processed of a topic, and made outputs of.
+
+    None where no other model has processed anything.
+    """
     if model not in order.led or len(order.led) == 1:
         return None
-    return _Led(topic, order.led[model])
+    return _Of(topic, order.led[model])
 
 
 def judge_order(evidence: Evidence) -> Report:
     """Compare the order log with the topics, and leave the outputs' values to its digests."""
     trimmed = evidence.order_log in evidence.trimmed
     order = check_order(evidence.order, trimmed=trimmed)
-    coverage = check_coverage(order.ranges, evidence.offsets, trimmed=trimmed)
+    known = [*order.ranges, *order.left_out]
+    coverage = check_coverage(known, evidence.offsets, trimmed=trimmed)
     unprocessed = coverage.passed_over + (coverage.waiting if evidence.drained else [])
     return Report(
         rows_in=len(evidence.inputs),
@@ -122,12 +129,18 @@ def judge_order(evidence: Evidence) -> Report:
         first_record=order.first,
         epoch=order.epoch,
         models=order.models,
+        left_out=_count(order.left_out, evidence.offsets),
         unprocessed=sum(each.rows for each in unprocessed),
         waiting=sum(each.rows for each in coverage.waiting) if not evidence.drained else 0,
         inputs=[*map(str, unprocessed), *_partitions(evidence.partitions)],
         longest_gap_ms=_ms(longest(evidence.arrivals)),
         gaps_ms=[(f.name, _ms(gap)) for f, gap in after(evidence.arrivals, evidence.faults)],
     )
+
+
+def _count(ranges: Sequence[Range], offsets: Mapping[str, Sequence[int]]) -> int:
+    """Return how many records, of all topics, are in ranges."""
+    return sum(sum(map(_Of(topic, ranges).has, of_topic)) for topic, of_topic in offsets.items())
 
 
 def _batches(evidence: Evidence) -> Batches:

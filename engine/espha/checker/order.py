@@ -18,6 +18,7 @@ class OrderLog:
         outputs: number of records that all batches say they wrote.
         ranges: of input records, in the order in which they were processed.
         skipped: topic and offset of records that engines have set aside.
+        left_out: of input records, which people have had the engines leave out (`espha skip`).
         models: how often the model was changed.
         first: sequence number of the first record; what was before is not on the topic any more.
         led: for each model, the ranges that it has processed for the outputs.
@@ -30,6 +31,7 @@ class OrderLog:
     outputs: int = 0
     ranges: list[Range] = field(default_factory=list)
     skipped: set[tuple[str, int]] = field(default_factory=set)
+    left_out: list[Range] = field(default_factory=list)
     models: int = 0
     first: int = 1
     led: dict[str, list[Range]] = field(default_factory=dict)
@@ -54,6 +56,10 @@ def check_order(values: Iterable[bytes | str], *, trimmed: bool = False) -> Orde
         if not log.records:
             log.first = record["sequence"]
         log.problems += _steps(before, record)
+        for topic, offset in record.get("resumes", ()):
+            if offset > taken.get(topic, 0):
+                log.left_out.append(Range(topic, taken.get(topic, 0), offset))
+                taken[topic] = offset
         for topic, start, end in record["inputs"]:
             log.problems += _range(taken, record["sequence"], topic, start, end)
             taken[topic] = end

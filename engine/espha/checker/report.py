@@ -29,6 +29,7 @@ class Report:
         first_record: sequence number of the first one; those before have been removed.
         epoch: the newest epoch.
         models: how often the model was changed.
+        left_out: input records on the topics that people have had the engines leave out.
         unprocessed: input records that are in no batch.
         waiting: input records whose turn may still come.
         inputs: what is wrong with input topics, in words.
@@ -53,6 +54,7 @@ class Report:
     first_record: int = 1
     epoch: int = 0
     models: int = 0
+    left_out: int = 0
     unprocessed: int = 0
     waiting: int = 0
     inputs: list[str] = field(default_factory=list)
@@ -126,6 +128,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("order records", _counted(report)),
         ("take-overs", max(0, report.epoch - 1)),
         ("changes of the model", report.models or None),
+        ("rows in, left out (espha skip)", report.left_out or None),
         ("rows in that wait", report.waiting or None),
     ]
     return [(name, str(count)) for name, count in counts if count is not None]

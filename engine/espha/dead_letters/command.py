@@ -5,10 +5,9 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -18,7 +17,7 @@ from rich.table import Table
 from espha.connectors.topics import TopicPlan
 from espha.dead_letters.letters import Letter, Origin, Wanted, letter_at, letters, origin_of
 from espha.dead_letters.replay import Choice, Replay, Replayed
-from espha.deployment import DeploymentError, read_deployed
+from espha.deployment import DeploymentError, Place
 from espha.kafka.reader import LogError
 from espha.kafka.writer import WriterFailed
 
@@ -26,31 +25,6 @@ _SPAN: Final = re.compile(r"([0-9]{1,9})([smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _PAYLOAD: Final = 60
 _MISSING: Final = "there is no such dead letter, or retention has removed it"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a deployment is.
-
-    Attributes:
-        bootstrap: Kafka's servers.
-        model: the model's XML.
-        prefix: of the topics; empty: the model's.
-        deployment: "namespace/name".
-    """
-
-    bootstrap: str
-    model: Path
-    prefix: str
-    deployment: str
-
-    def plan(self) -> TopicPlan:
-        """Return the names of its topics.
-
-        Raises:
-            DeploymentError: the model cannot be used.
-        """
-        return read_deployed(self.model, self.prefix, self.deployment).plan
 
 
 def since_ms(text: str, now_s: float | None = None) -> int:

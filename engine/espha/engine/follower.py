@@ -16,7 +16,7 @@ from espha.kernel import SEMANTICS
 from espha.pipeline.job import Batch, Input, Result
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
-from espha.protocol.order import OrderRecord, Range
+from espha.protocol.order import OrderRecord
 from espha.protocol.sizes import REPLAY_BYTES
 from espha.protocol.states import Step
 
@@ -137,6 +137,7 @@ class Follower:
                 continue
             if record.model == self._model:
                 self._look_at_semantics(record)
+            self._resume(record)
             with self._doing.within(Step.READING):
                 inputs = self._inputs_of(record)
             length = sum(len(entry.value) for entry in inputs)
@@ -154,6 +155,13 @@ class Follower:
                 pending, count, size = [], 0, 0
                 self._begin(record)
         self._replay(pending)
+
+    def _resume(self, record: OrderRecord) -> None:
+        """Leave out what a record says is left out."""
+        for topic, offset in record.resumes:
+            if self._inputs.has(topic) and self._inputs.next_offsets()[topic] < offset:
+                self._inputs.pass_over(topic, offset)
+                _LOG.warning("input is left out", topic=topic, before=offset)
 
     def _inputs_of(self, record: OrderRecord) -> list[Input]:
         """Read what a record names; all of it, and nothing else.
@@ -245,8 +253,9 @@ class Follower:
 
     def _pass_foreign(self, record: OrderRecord) -> None:
         """Go behind a record of another model, while this one has not begun."""
-        for passed in record.inputs:
-            self._inputs.skip(passed)
+        for topic, _, end in record.inputs:
+            self._inputs.pass_over(topic, end)
+        self._resume(record)
         self._at.passed(record)
         if self._begins(record):
             self._begin(record)
@@ -260,7 +269,7 @@ class Follower:
     def _begin(self, record: OrderRecord) -> None:
         """Begin behind a record that says so, with empty state, and where the input goes on."""
         for topic, offset in record.shadow.cursors if record.shadow else ():
-            self._inputs.skip(Range(topic, offset, offset))
+            self._inputs.pass_over(topic, offset)
         self._at.begin(record.sequence)
         _LOG.info("the model begins here", sequence=record.sequence)
 

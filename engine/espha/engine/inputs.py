@@ -35,14 +35,19 @@ class Inputs:
     ) -> None:
         """Begin at the topics' first records, or where a snapshot says that its engine was.
 
-        Raises:
-            LogError: records that come next are gone.
+        Where records that come next are gone, whoever wants them learns it.
         """
         cursors = cursors or {}
         offsets = Offsets(bootstrap)
         self._first = {topic: offsets.first(topic) for topic in topics}
-        _expect_there(cursors, self._first)
-        starts = {**self._first, **{topic: place.read for topic, place in cursors.items()}}
+        self._gone = {
+            topic: range(place.read, self._first[topic])
+            for topic, place in cursors.items()
+            if place.read < self._first[topic]
+        }
+        """Records that come next, and that retention has removed."""
+        read = {topic: place.read for topic, place in cursors.items() if topic not in self._gone}
+        starts = {**self._first, **read}
         self._next = {**self._first, **{topic: place.next for topic, place in cursors.items()}}
         self._used = set(cursors)
         self._stable = dict(starts)
@@ -90,7 +95,12 @@ class Inputs:
 
         Returns the ranges taken, one for each topic that had records, and the records in the
         order in which they must be processed.
+
+        Raises:
+            LogError: records that come next are gone.
         """
+        for topic in self._gone:
+            self._expect_there(topic)
         held = sum(map(len, self._buffers.values()))
         if held < limit:
             self._fetch(0 if held else timeout, limit - held)
@@ -135,14 +145,19 @@ class Inputs:
             )
         return records
 
-    def skip(self, passed: Range) -> None:
-        """Go behind a range that another model processed."""
-        if passed.topic in self._buffers:
-            self._buffers[passed.topic].take_before(passed.end)
-            if self._stable[passed.topic] < passed.end:
-                self._consumer.seek(TopicPartition(passed.topic, PARTITION, passed.end))
-                self._stable[passed.topic] = passed.end
-            self._advance(passed.topic, passed.end)
+    def pass_over(self, topic: str, end: int) -> None:
+        """Go on at offset `end`, whatever lies before; nothing where this model has no such topic.
+
+        Another model has processed it, or an order record leaves it out.
+        """
+        if topic in self._buffers:
+            self._buffers[topic].take_before(end)
+            if self._stable[topic] < end:
+                self._consumer.seek(TopicPartition(topic, PARTITION, end))
+                self._stable[topic] = end
+            if topic in self._gone and end >= self._gone[topic].stop:
+                del self._gone[topic]
+            self._advance(topic, end)
 
     def waiting(self) -> bool:
         """Tell whether there is input that no order record that was read names."""
@@ -158,6 +173,7 @@ class Inputs:
         topic = wanted.topic
         if topic not in self._buffers:
             raise LogError(f"the order log names topic {topic}, which is no input of this model")
+        self._expect_there(topic)
         if topic not in self._used and self._first[topic] > wanted.start:
             raise LogError(
                 f"topic {topic}: records {wanted.start} to {self._first[topic] - 1} are needed to "
@@ -167,6 +183,14 @@ class Inputs:
             raise LogError(
                 f"topic {topic}: the order log goes on at offset {wanted.start}, "
                 f"this engine is at {self._next[topic]}"
+            )
+
+    def _expect_there(self, topic: str) -> None:
+        gone = self._gone.get(topic)
+        if gone:
+            raise LogError(
+                f"topic {topic}: records {gone.start} to {gone.stop - 1} come next, and retention "
+                "has removed them; `espha skip` lets engines go on behind them"
             )
 
     def _has(self, wanted: Range) -> bool:
@@ -281,12 +305,3 @@ _input: Final[Callable[[tuple[str, int, bytes]], Input]] = partial(tuple.__new__
 
 def _size(entries: list[Input]) -> int:
     return sum([len(value) for _, _, value in entries])
-
-
-def _expect_there(cursors: Mapping[str, Cursor], first: Mapping[str, int]) -> None:
-    for topic, place in cursors.items():
-        if topic in first and first[topic] > place.read:
-            raise LogError(
-                f"topic {topic}: records {place.read} to {first[topic] - 1} come next after the "
-                "snapshot, and retention has removed them"
-            )

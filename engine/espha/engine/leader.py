@@ -17,7 +17,7 @@ from espha.engine.quarantine import Quarantine
 from espha.kernel import SEMANTICS
 from espha.pipeline.job import Input
 from espha.protocol.activity import Doing
-from espha.protocol.order import FORMAT, PLAIN_FORMAT, OrderRecord, Range, Shadow
+from espha.protocol.order import PLAIN_FORMAT, SWITCH_FORMAT, OrderRecord, Range, Shadow
 from espha.protocol.states import Step
 
 _BATCH_LIMIT = 5_000
@@ -216,7 +216,7 @@ class Leader:
             if order:
                 self._agreement.begun(result.checkpoint)
             record = OrderRecord(
-                format=FORMAT if switch else PLAIN_FORMAT,
+                format=SWITCH_FORMAT if switch else PLAIN_FORMAT,
                 sequence=batch.sequence,
                 inputs=tuple(ranges),
                 clock=clock,

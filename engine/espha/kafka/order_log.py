@@ -13,6 +13,7 @@ from espha.kafka.reader import (
     Offsets,
     Standstill,
     check,
+    read_range,
     reader,
 )
 from espha.protocol.order import FORMAT, OrderRecord
@@ -129,6 +130,25 @@ class OrderLog:
 
     def _assign(self, start: int) -> None:
         self._consumer.assign([TopicPartition(self.topic, PARTITION, start)])
+
+
+def resumed_behind(bootstrap: str, topic: str, offset: int) -> dict[str, int]:
+    """Return which inputs an order log has go on, and where, before it names any of their records.
+
+    Args:
+        bootstrap: Kafka's servers.
+        topic: the order log.
+        offset: from there on it is read.
+    """
+    offsets = Offsets(bootstrap)
+    found: dict[str, int] = {}
+    named: set[str] = set()
+    start = max(offset, offsets.first(topic))
+    for message in read_range(bootstrap, topic, start, offsets.end(topic)):
+        record = decoded(topic, message.offset(), message.value())
+        found |= {one.topic: one.offset for one in record.resumes if one.topic not in named}
+        named |= {one.topic for one in record.inputs}
+    return found
 
 
 def decoded(topic: str, offset: int, value: bytes) -> OrderRecord:

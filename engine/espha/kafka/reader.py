@@ -341,7 +341,7 @@ def records_backwards(bootstrap: str, topic: str) -> Iterator[Message]:
 
     All of a step are in memory, and steps grow: for who stops soon. Else see `last_matching`.
     """
-    for start, end in _backwards(bootstrap, topic):
+    for start, end in ranges_backwards(bootstrap, topic):
         yield from reversed(list(read_range(bootstrap, topic, start, end)))
 
 
@@ -355,7 +355,7 @@ def last_matching(
 
     It holds one record in memory, however long the topic is.
     """
-    for start, end in _backwards(bootstrap, topic, settings):
+    for start, end in ranges_backwards(bootstrap, topic, settings):
         found = None
         for message in read_range(bootstrap, topic, start, end, settings):
             if wanted(message):
@@ -365,7 +365,7 @@ def last_matching(
     return None
 
 
-def _backwards(
+def ranges_backwards(
     bootstrap: str, topic: str, settings: ClientSettings = NO_SETTINGS
 ) -> Iterator[tuple[int, int]]:
     """Yield ranges of offsets that cover a topic from its end to its beginning, growing."""

@@ -4,15 +4,17 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT = 3
+FORMAT = 4
 """Newest format of order records that this espha reads.
 
-1 had neither `records` nor what stands behind it. 3 has `switch`, and only a record with a `switch`
-is of it: an espha that does not know it must not go on behind it. It goes up when a reader that
-ignores a new field would come to another state or to other outputs.
+1 had neither `records` nor what stands behind it. Only a record with a `switch` is of 3, and only
+one with `resumes` of 4: an espha that does not know them must not go on behind it. It goes up when
+a reader that ignores a new field would come to another state or to other outputs.
 """
 PLAIN_FORMAT = 2
 """What a record is of that an espha before format 3 may read."""
+SWITCH_FORMAT = 3
+"""What a record with a `switch` is of."""
 
 
 class Range(NamedTuple):
@@ -38,6 +40,13 @@ class Skip(NamedTuple):
     topic: str
     offset: int
     reason: str
+
+
+class Resume(NamedTuple):
+    """Where an input topic goes on: what lies before, and no order record names, is left out."""
+
+    topic: str
+    offset: int
 
 
 class StateDigest(NamedTuple):
@@ -117,6 +126,11 @@ class OrderRecord(BaseModel):
     )
     skipped: tuple[Skip, ...] = Field(
         (), description="Input records that no engine survives: `[[topic, offset, reason], …]`."
+    )
+    resumes: tuple[Resume, ...] = Field(
+        (),
+        description="`[[topic, offset], …]`, where inputs go on, of `espha skip`: what lies before "
+        "and no record names is never processed, and need not be there. From format 4 on.",
     )
     since: int = Field(
         0, description="Order record behind which `model` began with empty state; 0: the first."

@@ -11,7 +11,7 @@ stands for. After a divergence only those before it count. What is passed over i
 by name and with the reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +23,19 @@ import structlog
 from espha.recovery import remote
 from espha.recovery.store import Header, Snapshot, SnapshotError, SnapshotStore, check
 
+Resumed = Callable[[int], Mapping[str, int]]
+"""Which inputs the order log behind an offset has go on, and where, before it names any of them."""
 MUCH_NEWER = 1000
 """Order records that an engine replays rather than to load a peer with the transfer."""
 _LOG = structlog.get_logger()
+
+
+class Refusal(NamedTuple):
+    """Why a snapshot does not fit."""
+
+    reason: str
+    for_good: bool = True
+    """Nothing that people do to the deployment can make it fit."""
 
 
 class Requirements(NamedTuple):
@@ -42,38 +52,51 @@ class Requirements(NamedTuple):
     """Offset behind the newest record that each of them holds, committed or not."""
     since: int | None = None
     """Order record behind which the model began with empty state; None: whichever."""
+    resumed: Resumed = lambda offset: {}
 
     @property
     def is_cut(self) -> bool:
         """Whether the order log no longer reaches back to its beginning."""
         return self.first[self.order_log] > 0
 
-    def refuse(self, header: Header) -> str:
-        """Return why a snapshot does not fit; empty when it fits."""
+    def refuse(self, header: Header) -> Refusal | None:
+        """Return why a snapshot does not fit; None when it fits."""
         if header.model != self.model:
-            return f"it is of model {header.model[:12]}, this one is {self.model[:12]}"
+            return Refusal(f"it is of model {header.model[:12]}, this one is {self.model[:12]}")
         if self.since is not None and header.since != self.since:
-            return (
+            return Refusal(
                 f"its model began behind order record {header.since}, this one behind {self.since}"
             )
         for topic, known in self.topics.items():
             if header.topics.get(topic) != known:
-                return f"topic {topic} is another one than then"
+                return Refusal(f"topic {topic} is another one than then")
         reads = {self.order_log: header.order_log}
         reads |= {topic: place.read for topic, place in header.inputs.items()}
         for topic, read in reads.items():
-            if topic not in self.first:
-                return f"topic {topic} is no input of this model"
-            if self.first[topic] > read:
-                gone = f"records {read} to {self.first[topic] - 1} come next after it"
-                return f"topic {topic}: {gone}, and retention has removed them"
-            # The marker behind a topic's last record may come a moment after the record.
-            if topic in self.end and self.end[topic] < read - 1:
-                return (
-                    f"topic {topic} ends at offset {self.end[topic]}, and the snapshot stands for "
-                    f"all before {read}: the topic has lost its end"
-                )
-        return ""
+            refusal = self._refuse_at(topic, read, header)
+            if refusal:
+                return refusal
+        return None
+
+    def _refuse_at(self, topic: str, read: int, header: Header) -> Refusal | None:
+        """Return why a topic does not fit a snapshot that goes on at offset `read` of it."""
+        if topic not in self.first:
+            return Refusal(f"topic {topic} is no input of this model")
+        first = self.first[topic]
+        if first > read:
+            gone = f"topic {topic}: records {read} to {first - 1} come next after it, and retention"
+            if topic == self.order_log:
+                return Refusal(f"{gone} has removed them")
+            if self.resumed(header.order_log).get(topic, 0) < first:
+                skip = "`espha skip` lets engines go on behind them"
+                return Refusal(f"{gone} has removed them; {skip}", for_good=False)
+        # The marker behind a topic's last record may come a moment after the record.
+        elif topic in self.end and self.end[topic] < read - 1:
+            return Refusal(
+                f"topic {topic} ends at offset {self.end[topic]}, and the snapshot stands for "
+                f"all before {read}: the topic has lost its end"
+            )
+        return None
 
 
 @dataclass
@@ -127,13 +150,15 @@ class SnapshotCandidates:
             self.refuse(path.name, str(error.strerror))
             return None
         except SnapshotError as error:
-            reason = str(error)
+            refusal = Refusal(str(error))
         else:
-            reason = self.requirements.refuse(snapshot.header)
-            if not reason:
+            found = self.requirements.refuse(snapshot.header)
+            if found is None:
                 return snapshot
-        self.refuse(path.name, reason)
-        store.set_aside(path)
+            refusal = found
+        self.refuse(path.name, refusal.reason)
+        if refusal.for_good:
+            store.set_aside(path)
         return None
 
     def _offers(self) -> list[tuple[str, int]]:
@@ -163,7 +188,8 @@ class SnapshotCandidates:
     def _refuse(self, header: Header) -> str:
         if header.sequence < self.at_least:
             return f"it stands for order record {header.sequence}, not for {self.at_least}"
-        return self.requirements.refuse(header)
+        refusal = self.requirements.refuse(header)
+        return refusal.reason if refusal else ""
 
     def _taken(self, offering: Sequence[str]) -> Iterator[Snapshot]:
         for address in offering:

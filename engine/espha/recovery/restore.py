@@ -8,6 +8,7 @@ from typing import Protocol
 import structlog
 
 from espha.connectors.topics import TopicPlan
+from espha.kafka.order_log import resumed_behind
 from espha.kafka.reader import Offsets
 from espha.model import Project, model_digest
 from espha.protocol.http import addresses
@@ -55,6 +56,7 @@ def requirements(
         first={topic: offsets.first(topic) for topic in topics},
         end={topic: offsets.written(topic) for topic in topics},
         since=since,
+        resumed=lambda offset: resumed_behind(bootstrap, plan.order_log, offset),
     )
 
 

@@ -327,3 +327,32 @@ def test_a_trimmed_log_begins_anywhere_but_goes_on_without_a_gap(evidence: Evide
     assert (report.ok, report.first_record, report.complaints()) == (True, 3, [])
     evidence.order.append(json.dumps(order_record(5, ROWS, ROWS)))
     assert judge_order(evidence).order == ["sequence 5 follows 3"]
+
+
+def test_what_people_have_left_out_is_not_missed(evidence: Evidence) -> None:
+    """Rows 20 to 29 were not processed, and the order log says that they were not to be."""
+    order = [
+        order_record(1, 0, 20),
+        order_record(2, 0, 0, engine="espha-skip", epoch=2, resumes=[["in", 30]]),
+        order_record(3, 30, ROWS, epoch=3),
+    ]
+    told = [json.dumps(each) for each in order]
+    without = replace(evidence, order=told, outputs=evidence.outputs[:20] + evidence.outputs[30:])
+    report = judge_order(without)
+    assert (report.left_out, report.unprocessed, report.order) == (10, 0, [])
+    assert report.inputs == []
+    silent = [json.dumps({**each, "resumes": []}) for each in order]
+    report = judge_order(replace(without, order=silent))
+    assert (report.left_out, report.unprocessed) == (0, 10)
+    assert report.order == ["sequence 3: in 30-50 follows an end at 20"]
+
+
+def test_outputs_of_what_was_left_out_are_not_expected(evidence: Evidence) -> None:
+    """The last rows of all were left out: nothing else changes for the others."""
+    order = [order_record(1, 0, 40), order_record(2, 0, 0, epoch=2, resumes=[["in", ROWS]])]
+    told = [json.dumps(each) for each in order]
+    left_out = replace(evidence, order=told, outputs=evidence.outputs[:40], result_file=None)
+    assert judged(left_out).ok
+    lost = replace(left_out, outputs=evidence.outputs[:39])
+    assert judged(lost).topic == Damage(lost=1, first=judged(lost).topic.first)  # type: ignore[union-attr]
+    assert judged(replace(left_out, outputs=evidence.outputs)).total("foreign") == 10

@@ -117,8 +117,8 @@ class Rows:
         """Return the records of a range."""
         return [Input(wanted.topic, at, b"%d" % at) for at in range(wanted.start, wanted.end)]
 
-    def skip(self, passed: Range) -> None:
-        """Go behind a range."""
+    def pass_over(self, topic: str, end: int) -> None:
+        """Go behind an offset."""
 
     held_topics = HeldTopics()
 

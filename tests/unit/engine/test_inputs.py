@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, TopicPartition
 
 from espha.engine import inputs as module
 from espha.engine.digests import inputs_digest
@@ -66,6 +66,11 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Read:
             """Return no more."""
             return []
 
+        def seek(self, place: TopicPartition) -> None:
+            """Go on at an offset."""
+            while self.entries[0].offset() < place.offset:
+                self.entries.pop(0)
+
     def made(*offsets: int, cursors: dict[str, Cursor] | None = None, ends: bool = True) -> Inputs:
         Broker.entries = [Entry(at, b"%d" % at) for at in offsets]
         if ends:
@@ -121,3 +126,28 @@ def test_the_digest_tells_apart_what_may_not_be_mixed_up() -> None:
     digests = [inputs_digest(each) for each in (one, *others)]
     assert len(set(digests)) == len(digests)
     assert digests[0] == inputs_digest(iter(one))
+
+
+def test_what_is_gone_behind_a_snapshot_is_not_left_out_by_itself(read: Read) -> None:
+    """Neither when this engine leads, nor when the order log names what is left."""
+    gone = r"t\.I: records 28 to 39 come next, and retention has removed them; `espha skip`"
+    with pytest.raises(LogError, match=gone):
+        read(40, 41, cursors={TOPIC: Cursor(28, 28)}).take(9, 0)
+    with pytest.raises(LogError, match=gone):
+        read(40, 41, cursors={TOPIC: Cursor(28, 28)}).read(Range(TOPIC, 28, 41))
+
+
+@pytest.mark.parametrize("to", [40, 41])
+def test_what_is_gone_can_be_passed_over(read: Read, to: int) -> None:
+    inputs = read(40, 41, 42, cursors={TOPIC: Cursor(28, 28)})
+    inputs.pass_over(TOPIC, to)
+    found = inputs.read(Range(TOPIC, to, 43))
+    assert [entry.offset for entry in found] == [*range(to, 43)]
+
+
+def test_what_is_gone_behind_the_place_to_go_on_is_noticed(read: Read) -> None:
+    """Retention has gone on since."""
+    inputs = read(40, 41, cursors={TOPIC: Cursor(28, 28)})
+    inputs.pass_over(TOPIC, 35)
+    with pytest.raises(LogError, match=r"records 28 to 39 come next"):
+        inputs.take(9, 0)

@@ -21,10 +21,18 @@ from espha.pipeline.job import Batch, Input, Output, Result
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.model_change import ModelAction, ModelRequest
-from espha.protocol.order import FORMAT, PLAIN_FORMAT, Cursor, OrderRecord, Range
+from espha.protocol.order import (
+    PLAIN_FORMAT,
+    SWITCH_FORMAT,
+    Cursor,
+    OrderRecord,
+    Range,
+    Resume,
+)
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import Counts, EngineProgress, SnapshotFacts
 from espha.reader import read_project
+from espha.recovery.skip import order_record
 from espha.recovery.store import SnapshotMeta
 from support.models import SAMPLE
 
@@ -95,9 +103,9 @@ class Site:
         rows = self.kafka.rows
         return [Input(TOPIC, at, b"%d" % rows[at]) for at in range(wanted.start, wanted.end)]
 
-    def skip(self, passed: Range) -> None:
-        """Go behind a range."""
-        self.taken = max(self.taken, passed.end)
+    def pass_over(self, topic: str, end: int) -> None:
+        """Go behind an offset."""
+        self.taken = max(self.taken, end)
 
     def has(self, topic: str) -> bool:
         """Know the one topic."""
@@ -372,7 +380,7 @@ def test_a_model_runs_in_the_shadow_from_where_the_log_says_so(kafka: Kafka) -> 
     assert all(one.shadow and not one.shadow.cursors for one in marked[1:])
     assert [one.switch for one in kafka.log[:-1]] == [""] * (len(kafka.log) - 1)
     assert (kafka.log[-1].switch, kafka.log[-1].heir) == ("B", "engine-2")
-    assert (kafka.log[-1].format, kafka.log[-2].format) == (FORMAT, PLAIN_FORMAT)
+    assert (kafka.log[-1].format, kafka.log[-2].format) == (SWITCH_FORMAT, PLAIN_FORMAT)
 
 
 @pytest.mark.parametrize("begin", [0, 4])
@@ -411,7 +419,7 @@ def test_one_in_the_shadow_leads_when_it_is_named(kafka: Kafka) -> None:
             shadow=shadow,
             switch="B",
             heir="engine-2",
-            format=FORMAT,
+            format=SWITCH_FORMAT,
         )
 
     other.steps = [mark, switch, lambda: None]
@@ -566,3 +574,40 @@ def test_a_shadow_ends_when_nobody_leads(kafka: Kafka, monkeypatch: pytest.Monke
     monkeypatch.setattr("espha.engine.shadow._NOBODY_S", -1.0)
     lead(kafka, Site(kafka, "A", "engine-0"), 1)
     live(Site(kafka, "B", "engine-2"), ShadowError, shadow=True, begin=len(kafka.log))
+
+
+def skip_to(kafka: Kafka, offset: int) -> None:
+    """Append what `espha skip` writes."""
+    kafka.log.append(order_record(kafka.log[-1], [Resume(TOPIC, offset)]))
+
+
+@pytest.mark.parametrize("begin", ["the log", "a snapshot"])
+def test_all_go_on_where_the_log_says_so(kafka: Kafka, begin: str) -> None:
+    """Rows 3 and 4 are left out, by who leads behind it and by who follows."""
+    lead(kafka, Site(kafka, "A", "engine-0"), 1, 2)
+    behind = kafka.log[-1].sequence
+    kafka.rows += [100, 200]
+    skip_to(kafka, 4)
+    second = lead(kafka, Site(kafka, "A", "engine-1"), 5)
+    assert kafka.outputs[kafka.log[-1].sequence] == [b"8"]
+    assert kafka.log[-1].inputs == (Range(TOPIC, 4, 5),)
+    third = Site(kafka, "A", "engine-2")
+    third.states = {behind: 3}
+    live(third, start=meta(kafka, third, behind) if begin == "a snapshot" else None)
+    assert third.states[kafka.log[-1].sequence] == second.states[kafka.log[-1].sequence] == 8
+
+
+def test_nobody_goes_back_where_the_log_says_so(kafka: Kafka) -> None:
+    lead(kafka, Site(kafka, "A", "engine-0"), 1, 2)
+    skip_to(kafka, 1)
+    second = lead(kafka, Site(kafka, "A", "engine-1"), 5)
+    assert second.states[kafka.log[-1].sequence] == 8
+
+
+def test_one_whose_model_has_not_begun_leaves_it_out_too(kafka: Kafka) -> None:
+    lead(kafka, Site(kafka, "A", "engine-0"), 1, 2)
+    kafka.rows += [100, 200]
+    skip_to(kafka, 4)
+    other = Site(kafka, "B", "engine-2")
+    live(other, shadow=True)
+    assert other.taken == 4

@@ -110,7 +110,8 @@ def test_a_damaged_one_is_passed_over_named_and_set_aside(tmp_path: Path) -> Non
         (
             {},
             Requirements(MODEL, "p.M", IDS, {"p.I": 29, "p.M": 18}),
-            "topic p.I: records 28 to 28 come next after it, and retention has removed them",
+            "topic p.I: records 28 to 28 come next after it, and retention has removed them; "
+            "`espha skip` lets engines go on behind them",
         ),
         (
             {},
@@ -140,7 +141,27 @@ def test_what_is_just_within_reach_fits(tmp_path: Path) -> None:
     """A marker or the end of a topic lies where reading would begin."""
     end = {"p.I": 28, "p.M": 17}
     requirements = Requirements(MODEL, "p.M", IDS, {"p.I": 28, "p.M": 18}, end)
-    assert requirements.refuse(written(store(tmp_path), 9).header) == ""
+    assert requirements.refuse(written(store(tmp_path), 9).header) is None
+
+
+@pytest.mark.parametrize(
+    ("resumed", "fits"), [({}, False), ({"p.I": 39}, False), ({"p.I": 40}, True)]
+)
+def test_input_that_is_gone_may_be_left_out_by_the_order_log(
+    tmp_path: Path, resumed: dict[str, int], fits: bool
+) -> None:
+    """The file stays in use: people may yet have the engines go on behind what is gone."""
+    asked: list[int] = []
+
+    def behind(offset: int) -> dict[str, int]:
+        asked.append(offset)
+        return resumed
+
+    own = store(tmp_path, 9)
+    wanted = Requirements(MODEL, "p.M", IDS, {"p.I": 40, "p.M": 18}, resumed=behind)
+    assert found(candidates(own, [], wanted)) == ([9] if fits else [])
+    assert asked == [18]
+    assert len(own.files()) == 1
 
 
 def test_without_its_own_a_peers_is_taken_and_kept(tmp_path: Path, serve: Serve) -> None:

@@ -117,6 +117,19 @@ def test_a_restored_kernel_goes_on_as_the_first_one(run: list[Any], cut: int) ->
     assert digest(restored.kernel.state()) == digest(expected.kernel.state())
 
 
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(runs)
+def test_nothing_happens_where_no_time_passes(run: list[Any]) -> None:
+    """`espha skip` writes an order record without input, at the last clock: it has no outputs."""
+    made = Run()
+    for step in run:
+        made.step(step)
+        due = made.kernel.due()
+        assert due is None or due > made.clock
+        assert made.kernel.advance(made.clock) == []
+        assert made.kernel.take_refusals() == []
+
+
 def test_a_kernel_restored_between_any_two_events_is_the_same() -> None:
     """To the last bit of its state, each time."""
     expected, restored = Run(), Run()

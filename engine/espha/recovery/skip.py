@@ -1,0 +1,176 @@
+"""`espha skip`: have the engines go on at a later place of their input.
+
+Where retention has removed input that no order record names yet, no engine can go on by itself: it
+would be lost without a word. This says so in the order log, as whoever leads would: it fences the
+engine that leads, and commits one order record with `resumes`. All replicas go on behind it.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from importlib.metadata import version
+from typing import NamedTuple
+
+from espha.connectors.topics import TopicPlan
+from espha.kafka.order_log import decoded
+from espha.kafka.reader import Offsets, last_record, ranges_backwards, read_range
+from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.order import FORMAT, OrderRecord, Resume
+
+OLDEST, NEWEST = "oldest", "newest"
+SKIPPER = "espha-skip"
+"""Stands in the order record in place of an engine's name."""
+_NOTHING = hashlib.sha256().hexdigest()
+
+
+class SkipError(Exception):
+    """It cannot be done; the text says why, and what to do."""
+
+
+class InputPlace(NamedTuple):
+    """Where the order log is in one input topic, and what the topic holds."""
+
+    window: str
+    topic: str
+    next: int | None
+    """Where the next batch begins; None: the order records that say so have been removed."""
+    first: int
+    """Offset of the oldest record."""
+    end: int
+    """Offset behind the newest committed record."""
+
+
+class Step(NamedTuple):
+    """What is left out of one topic."""
+
+    place: InputPlace
+    to: int
+
+
+def places(bootstrap: str, plan: TopicPlan) -> tuple[OrderRecord, list[InputPlace]]:
+    """Return the last order record, and where the log is in each input topic.
+
+    Raises:
+        SkipError: there is no order record.
+        LogError: a topic cannot be read.
+    """
+    message = last_record(bootstrap, plan.order_log)
+    if message is None:
+        raise SkipError(
+            f"topic {plan.order_log} has no order record: engines begin with the oldest input "
+            "there is, and there is nothing to skip"
+        )
+    tail = decoded(plan.order_log, message.offset(), message.value())
+    offsets = Offsets(bootstrap)
+    whole = offsets.first(plan.order_log) == 0
+    known = _named(bootstrap, plan.order_log, plan.inputs.values())
+    found = []
+    for window, topic in plan.inputs.items():
+        first = offsets.first(topic)
+        begin = known.get(topic, first if whole else None)
+        found.append(InputPlace(window, topic, begin, first, offsets.end(topic)))
+    return tail, found
+
+
+def steps(found: Iterable[InputPlace], window: str, to: str) -> list[Step]:
+    """Return what is to be left out.
+
+    Args:
+        found: all input topics.
+        window: "query/window" of the one that is meant; empty: all.
+        to: an offset, `oldest` or `newest`.
+
+    Raises:
+        SkipError: there is no such window, or the offset is none to go on at.
+    """
+    known = {place.window: place for place in found}
+    if window and window not in known:
+        raise SkipError(f"source window {window!r} is not one of: {', '.join(known)}")
+    wanted = [known[window]] if window else list(known.values())
+    if to not in (OLDEST, NEWEST) and len(wanted) > 1:
+        raise SkipError(f"an offset is of one topic: name its window, of {', '.join(known)}")
+    asked = [Step(place, _offset(place, to)) for place in wanted]
+    return [step for step in asked if step.to > _begin(step.place)]
+
+
+def skip(bootstrap: str, plan: TopicPlan, window: str, to: str) -> tuple[int, list[Step]]:
+    """Commit the order record; return its number and what it leaves out, 0 where that is nothing.
+
+    Raises:
+        SkipError: see `places` and `steps`; or the model is being changed.
+        LogError: a topic cannot be read.
+        WriterFailed: the brokers have not answered, or an engine was faster: try again.
+    """
+    if not steps(places(bootstrap, plan)[1], window, to):
+        return 0, []
+    writer = FencedWriter(bootstrap, plan.order_log)
+    writer.learn_leaders(plan.order_log)
+    writer.fence()
+    Offsets(bootstrap).settled(plan.order_log)
+    # What the engine that led has committed until it was fenced counts.
+    tail, found = places(bootstrap, plan)
+    chosen = steps(found, window, to)
+    if tail.switch:
+        raise SkipError("the model is being changed at this very order record: try again")
+    if chosen:
+        record = order_record(tail, [Resume(step.place.topic, step.to) for step in chosen])
+        writer.commit([Record(plan.order_log, record.encode())])
+    return tail.sequence + 1 if chosen else 0, chosen
+
+
+def order_record(tail: OrderRecord, resumes: Sequence[Resume]) -> OrderRecord:
+    """Return the order record that comes behind `tail`: no input, no output, and no time passes."""
+    shadow = tail.shadow and tail.shadow.model_copy(update={"cursors": ()})
+    return OrderRecord(
+        format=FORMAT,
+        sequence=tail.sequence + 1,
+        inputs=(),
+        clock=tail.clock,
+        outputs=0,
+        digest=_NOTHING,
+        model=tail.model,
+        engine=SKIPPER,
+        epoch=tail.epoch + 1,
+        runtime=f"espha {version('espha')}",
+        records=0,
+        inputs_digest=_NOTHING,
+        semantics=tail.semantics,
+        resumes=tuple(resumes),
+        since=tail.since,
+        shadow=shadow,
+    )
+
+
+def _offset(place: InputPlace, to: str) -> int:
+    if to == OLDEST:
+        return place.first
+    if to == NEWEST:
+        return place.end
+    if not to.isdecimal():
+        raise SkipError(f"{to!r} is neither an offset nor {OLDEST} nor {NEWEST}")
+    offset, begin = int(to), _begin(place)
+    if not max(begin, place.first) <= offset <= place.end:
+        raise SkipError(
+            f"topic {place.topic}: engines go on at offset {begin}, and the topic holds "
+            f"{place.first} to {place.end - 1}: {offset} is no place to go on"
+        )
+    return offset
+
+
+def _begin(place: InputPlace) -> int:
+    """Return where engines go on by themselves, as far as is known."""
+    return 0 if place.next is None else place.next
+
+
+def _named(bootstrap: str, order_log: str, wanted: Collection[str]) -> dict[str, int]:
+    """Return where each topic goes on, by the newest order record that names it."""
+    found: dict[str, int] = {}
+    for start, end in ranges_backwards(bootstrap, order_log):
+        newest: dict[str, int] = {}
+        for message in read_range(bootstrap, order_log, start, end):
+            record = decoded(order_log, message.offset(), message.value())
+            newest |= {one.topic: one.offset for one in record.resumes}
+            newest |= {one.topic: one.end for one in record.inputs}
+        found = {**newest, **found}
+        if found.keys() >= set(wanted):
+            break
+    return found

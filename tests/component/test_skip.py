@@ -1,0 +1,154 @@
+"""`espha skip`, where retention has removed input that no engine has processed."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from typer.testing import CliRunner
+
+from espha.cli import app
+from espha.kafka.reader import Offsets
+from support.deployment import SAMPLE_MODEL, Deployment
+from support.replicas import Replica
+from support.sample_rows import OUTPUT, SOURCE, espha, expected, processed, publish
+from support.servers import Kafka, ZooKeeper, wait_until
+
+pytestmark = pytest.mark.component
+
+Deploy = Callable[[int], Deployment]
+
+
+@pytest.fixture
+def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
+    """Start the sample model on so many engines; they are in sync, and end with the test."""
+    made = Deployment(kafka, zookeeper, tmp_path, settings={"ESPHA_SNAPSHOT_INTERVAL_S": "86400"})
+
+    def start(engines: int) -> Deployment:
+        made.start(engines)
+        return made
+
+    try:
+        yield start
+    finally:
+        made.stop()
+
+
+def signal_all(deployment: Deployment, number: signal.Signals) -> None:
+    """Freeze or thaw all engines; supervisors, too, who would end a frozen child."""
+    children = [engine.child() for engine in deployment.engines]
+    for engine, child in zip(deployment.engines, children, strict=True):
+        engine.kill(number)
+        os.kill(child, number)
+
+
+def has_snapshot(engine: Replica, at: int) -> bool:
+    return (engine.status().get("snapshot_sequence") or 0) >= at
+
+
+def advises(engine: Replica) -> bool:
+    return "`espha skip`" in (engine.status().get("message") or "")
+
+
+def skipped(deployment: Deployment, *words: str) -> dict[str, Any]:
+    code, printed = espha(deployment, "skip", "--json", *words)
+    assert code == 0, printed
+    answer: dict[str, Any] = json.loads(printed)
+    return answer
+
+
+def test_engines_go_on_behind_input_that_retention_has_removed(deploy: Deploy) -> None:
+    """They end, name it and what to do; then nothing is missing but what is gone."""
+    deployment = deploy(2)
+    topic = deployment.plan.inputs[SOURCE]
+    publish(deployment, *range(30))
+    processed(deployment, 30)
+    for engine in deployment.engines:
+        at = engine.status()["sequence"]
+        assert engine.ask_snapshot() == 202
+        wait_until(partial(has_snapshot, engine, at), 60, f"a snapshot of {engine.name}")
+    for engine in deployment.engines:
+        engine.stop()
+    publish(deployment, *range(30, 40))
+    gone = Offsets(deployment.kafka.bootstrap).end(topic)
+    publish(deployment, *range(40, 50))
+    admin = AdminClient({"bootstrap.servers": deployment.kafka.bootstrap})
+    for future in admin.delete_records([TopicPartition(topic, 0, gone)]).values():
+        future.result(30)
+    for engine in deployment.engines:
+        engine.start()
+    for engine in deployment.engines:
+        wait_until(partial(advises, engine), 240, f"{engine.name} says what to do")
+        assert f"topic {topic}: records " in engine.status()["message"]
+        assert not engine.status()["in_sync"]
+
+    planned = skipped(deployment, "--dry-run")
+    assert planned["sequence"] is None
+    (step,) = planned["skipped"]
+    assert (step["window"], step["topic"], step["to"], step["oldest"]) == (
+        SOURCE,
+        topic,
+        gone,
+        gone,
+    )
+    done = skipped(deployment)
+    assert done["skipped"] == [step]
+    assert skipped(deployment) == {"sequence": None, "skipped": []}
+
+    deployment.wait_in_sync()
+    processed(deployment, 40)
+    publish(deployment, 50)
+    processed(deployment, 41)
+    assert deployment.lines(OUTPUT) == expected([*range(30), *range(40, 51)])
+    record = next(one for one in deployment.order_records() if one.get("resumes"))
+    assert (record["sequence"], record["resumes"]) == (done["sequence"], [[topic, gone]])
+    code, report = espha(deployment, "verify", "--no-values", "--json")
+    assert code == 0, report
+
+
+def test_a_backlog_is_left_out_while_an_engine_leads(deploy: Deploy) -> None:
+    """The one that leads is fenced; who begins with the log's beginning leaves it out, too."""
+    deployment = deploy(2)
+    publish(deployment, *range(10))
+    processed(deployment, 10)
+    epoch = deployment.order_records()[-1]["epoch"]
+    signal_all(deployment, signal.SIGSTOP)
+    publish(deployment, *range(10, 20))
+    answer = skipped(deployment, "--to", "newest")
+    assert answer["skipped"][0]["window"] == SOURCE
+    signal_all(deployment, signal.SIGCONT)
+    deployment.wait_in_sync()
+    publish(deployment, *range(20, 30))
+    processed(deployment, 20)
+    assert deployment.lines(OUTPUT) == expected([*range(10), *range(20, 30)])
+    assert deployment.order_records()[-1]["epoch"] > epoch + 1
+    code, printed = espha(deployment, "verify", "--sum-window", "Record_Counter:20:sum20", "--json")
+    report = json.loads(printed)
+    assert (code, report["ok"], report["left_out"]) == (0, True, 10), printed
+
+    again = deployment.active()
+    again.stop()
+    shutil.rmtree(deployment.snapshots(again).folder, ignore_errors=True)
+    again.environment["ESPHA_PEERS"] = ""
+    again.start()
+    deployment.wait_in_sync()
+    publish(deployment, 30)
+    processed(deployment, 21)
+    assert deployment.lines(OUTPUT)[-1] == expected([*range(10), *range(20, 31)])[-1]
+
+
+def test_a_deployment_without_order_records_has_nothing_to_skip(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    plan = ["--prefix", "never.seen", "--bootstrap", kafka.bootstrap, "--model", str(SAMPLE_MODEL)]
+    kafka.make_topics("never.seen.M", "never.seen.I")
+    result = CliRunner().invoke(app, ["skip", *plan])
+    assert result.exit_code == 2
+    assert "topic never.seen.M has no order record" in result.output
