@@ -1,5 +1,6 @@
 """`make mutations`: take each protection out of a copy of this checkout, and see its test fail."""
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -20,11 +21,15 @@ _CONSOLE = Console() if sys.stdout.isatty() else Console(width=160)
 
 
 def main() -> int:
-    """Print a table of all mutations; return 1 when a test did not fail, or for another reason."""
+    """Print a table of mutations; return 1 when a test did not fail, or for another reason."""
+    parser = argparse.ArgumentParser(prog="python -m mutations", description=__doc__)
+    parser.add_argument("--only", metavar="TEXT", default="", help="those with this in their text")
+    only = parser.parse_args().only
+    chosen = [each for each in MUTATIONS if only in each.text]
     table = Table("invariant", "taken out", "test", "", "what the test said")
     alive = 0
     with tempfile.TemporaryDirectory(prefix="espha-mutations-") as folder:
-        for each in MUTATIONS:
+        for each in chosen:
             with _CONSOLE.status(f"{each.invariant}: {each.text}"):
                 copy = _copy(Path(folder) / "checkout")
                 target = copy / each.file

@@ -146,6 +146,25 @@ MUTATIONS = (
     ),
     Mutation(
         "I3",
+        "input that retention has removed is left out without a word",
+        "engine/espha/engine/inputs.py",
+        "        for topic in self._gone:\n            self._expect_there(topic)\n",
+        "",
+        "tests/unit/engine/test_inputs.py"
+        "::test_what_is_gone_behind_a_snapshot_is_not_left_out_by_itself",
+        "DID NOT RAISE",
+    ),
+    Mutation(
+        "I3",
+        "a replica does not leave out what the order log has others leave out",
+        "engine/espha/engine/follower.py",
+        "            self._resume(record)\n            with",
+        "            with",
+        "tests/unit/engine/test_model_change.py::test_all_go_on_where_the_log_says_so",
+        "assert [",
+    ),
+    Mutation(
+        "I3",
         "a wall clock that jumps moves the log's clock",
         "engine/espha/engine/leader.py",
         "return self._clock.next(self._at.clock, self._at.age_ms)",
