@@ -6,6 +6,7 @@ import random
 import socket
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -298,3 +299,18 @@ def test_a_live_one_is_not_succeeded(zookeeper: ZooKeeper) -> None:
         members[1]._ahead._ended(members[0].znode or "", End.SILENT)
         assert [one.leads for one in members[1:]] == [False, False]
     server.close()
+
+
+def test_each_start_of_zookeeper_takes_little_room(tmp_path: Path) -> None:
+    """Each one begins a log: by default with 64 MiB, so that fifteen starts were 1 GiB."""
+    servers = ZooKeeper(tmp_path)
+    for _ in range(2):
+        servers.start()
+        client = KazooClient(servers.connect)
+        client.start(LIMIT_S)
+        client.create("/here", makepath=True, sequence=True)
+        client.stop()
+        servers.stop()
+    logs = list(tmp_path.glob("zookeeper-0/data/version-2/log.*"))
+    assert len(logs) == 2
+    assert sum(log.stat().st_size for log in logs) < 4 << 20

@@ -116,6 +116,7 @@ class ZooKeeper:
                 f"tickTime={tick_ms}\ninitLimit=50\nsyncLimit=10\ndataDir={home}/data\n"
                 f"clientPort={port}\nclientPortAddress={HOST}\nadmin.enableServer=false\n"
                 f"maxClientCnxns=0\nautopurge.snapRetainCount=3\nautopurge.purgeInterval=1\n"
+                f"preAllocSize=1024\n"
                 f"minSessionTimeout={tick_ms * 2}\nmaxSessionTimeout=60000\n"
                 + (quorum if replicas > 1 else "")
             )
