@@ -11,6 +11,7 @@ from pathlib import Path
 _SIZE_MB = 1
 _IMAGE_MB = 2048
 """A file with holes: it takes what is written."""
+_BLOCK = 4096
 _SHUT_DOWN = 0x8004587D
 """FS_IOC_SHUTDOWN, which ext4 and XFS have for tests like this one."""
 _AS_IT_IS = struct.pack("I", 2)
@@ -51,17 +52,36 @@ class SmallDisk:
         _unmount(self._folder, "-l")
 
 
-class PoweredDisk:
-    """A file system at a folder, from which the power can be taken: what is not synced is gone."""
+class RealDisk:
+    """A file system (ext4) at a folder, which fills up, and from which the power can be taken.
+
+    What is not synced is gone then.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._image = folder, folder.with_suffix(".ext4")
+        self._filler = folder / "filler"
         folder.mkdir(parents=True, exist_ok=True)
         with self._image.open("wb") as file:
             file.truncate(_IMAGE_MB << 20)
         subprocess.run(["mkfs.ext4", "-q", "-F", str(self._image)], check=True)
         self.on()
         (folder / "lost+found").rmdir()
+
+    def fill(self) -> None:
+        """Leave no block free."""
+        with self._filler.open("wb") as file:
+            size, at = _IMAGE_MB << 20, 0
+            while size >= _BLOCK:
+                try:
+                    os.posix_fallocate(file.fileno(), at, size)
+                    at += size
+                except OSError:
+                    size //= 2
+
+    def free(self) -> None:
+        """Give the space back."""
+        self._filler.unlink(missing_ok=True)
 
     def cut(self) -> None:
         """Let nothing more be written, of what is in memory neither."""

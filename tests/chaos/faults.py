@@ -286,6 +286,32 @@ def power(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+def broker_disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Fill the disk of the broker that leads an output topic, or of all: it ends at its next write.
+
+    There is room again after up to 10 s; then brokers start anew, as a kubelet has them do.
+    """
+    kafka = trial.site.kafka
+    leader = kafka.leader_of(chance.choice(list(trial.plan.outputs.values())))
+    servers = chance.choice([[leader], kafka.servers])
+    disks = [kafka.disks[kafka.servers.index(server)] for server in servers]
+    duration = chance.uniform(0, 10)
+
+    def strike() -> Stroke:
+        for disk in disks:
+            disk.fill()
+
+        def back() -> None:
+            for disk, server in zip(disks, servers, strict=True):
+                disk.free()
+                server.kill()
+                server.start()
+
+        return lasting(duration, ", ".join(server.name for server in servers), back)
+
+    return strike
+
+
 def zookeeper_server(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Kill a ZooKeeper server that does not lead."""
     leader = trial.site.zookeeper_leader()
@@ -436,6 +462,9 @@ FAULTS = {
     "broker-controller": Fault("broker killed that is the controller", broker_controller, 0),
     "two-brokers": Fault("two of three brokers killed", two_brokers, 1),
     "power": Fault("all brokers without power, disks keep what is synced", power, 2, needs="power"),
+    "broker-disk-full": Fault(
+        "disks of one or all brokers full", broker_disk_full, 2, needs="power"
+    ),
     "zookeeper-server": Fault("a following ZooKeeper server killed", zookeeper_server, 0),
     "zookeeper-leader": Fault("the leading ZooKeeper server killed", zookeeper_leader, 0),
     "zookeeper-quorum": Fault("two of three ZooKeeper servers killed", zookeeper_quorum, 1),

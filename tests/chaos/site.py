@@ -13,7 +13,7 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
-from chaos.disk import PoweredDisk
+from chaos.disk import RealDisk
 from chaos.proxy import Proxy, Route
 from espha.ha.election import ZNODE_PREFIX
 from espha.local.processes import family
@@ -46,8 +46,8 @@ class RoutedKafka(Kafka):
         self, folder: Path, proxied: bool, java: Sequence[str], settings: Settings, powered: bool
     ) -> None:
         numbers = range(_SERVERS) if powered else ()
-        self.disks = [PoweredDisk(folder / f"kafka-{number}" / "data") for number in numbers]
-        """Of each broker, where power can be cut."""
+        self.disks = [RealDisk(folder / f"kafka-{number}" / "data") for number in numbers]
+        """Of each broker, where disks can fail."""
         ports = free_ports(2 * _SERVERS * len(ENGINES))
         rows = [ports[place : place + _SERVERS] for place in range(0, len(ports), _SERVERS)]
         self.inner = dict(zip(ENGINES, rows, strict=False))

@@ -41,10 +41,11 @@ def test_a_handful_of_faults_costs_no_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not disk.possible(), reason="disks that lose power need root, to mount them")
-def test_what_brokers_have_synced_survives_the_loss_of_all_power(tmp_path: Path) -> None:
-    """A13: all brokers at once, on file systems that forget what was not synced."""
-    (outcome,) = campaign(Plan(("power",), 1, rate=50, model="ha", seed=13), tmp_path, print)
+@pytest.mark.skipif(not disk.possible(), reason="disks that fail need root, to mount them")
+@pytest.mark.parametrize("fault", ["power", "broker-disk-full"])
+def test_what_brokers_have_acknowledged_survives_their_disks(fault: str, tmp_path: Path) -> None:
+    """A13: all brokers at once, on file systems that forget what was not synced; or full ones."""
+    (outcome,) = campaign(Plan((fault,), 1, rate=50, model="ha", seed=13), tmp_path, print)
     assert outcome.error == ""
     assert outcome.verdict.problems == []
     assert outcome.verdict.damage.total() == 0
