@@ -1,12 +1,14 @@
 """One ZooKeeper and one three-broker Kafka for all component tests; topics are made a test."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from espha.kafka.reader import CLIENT_TUNING
 from espha.pipeline.session import open_session
+from support.deployment import Deployment
 from support.servers import JAR_CACHE, Kafka, ZooKeeper
 
 # Clients of ended tests look for the brokers when these have ended, too; said aloud, that would
@@ -34,6 +36,27 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         yield cluster
     finally:
         cluster.stop()
+
+
+@pytest.fixture
+def deploy_sample(
+    kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path
+) -> Iterator[Callable[[int], Deployment]]:
+    """Start the sample model on so many engines; they are in sync, and end with the test.
+
+    Snapshots are written when one asks for them.
+    """
+    only_when_asked = {"ESPHA_SNAPSHOT_INTERVAL_S": "86400"}
+    made = Deployment(kafka, zookeeper, tmp_path, settings=only_when_asked)
+
+    def start(engines: int) -> Deployment:
+        made.start(engines)
+        return made
+
+    try:
+        yield start
+    finally:
+        made.stop()
 
 
 @pytest.fixture(scope="module")

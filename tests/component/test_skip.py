@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,26 +19,11 @@ from espha.kafka.reader import Offsets
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.replicas import Replica
 from support.sample_rows import OUTPUT, SOURCE, espha, expected, processed, publish
-from support.servers import Kafka, ZooKeeper, wait_until
+from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
 
 Deploy = Callable[[int], Deployment]
-
-
-@pytest.fixture
-def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
-    """Start the sample model on so many engines; they are in sync, and end with the test."""
-    made = Deployment(kafka, zookeeper, tmp_path, settings={"ESPHA_SNAPSHOT_INTERVAL_S": "86400"})
-
-    def start(engines: int) -> Deployment:
-        made.start(engines)
-        return made
-
-    try:
-        yield start
-    finally:
-        made.stop()
 
 
 def signal_all(deployment: Deployment, number: signal.Signals) -> None:
@@ -64,9 +49,9 @@ def skipped(deployment: Deployment, *words: str) -> dict[str, Any]:
     return answer
 
 
-def test_engines_go_on_behind_input_that_retention_has_removed(deploy: Deploy) -> None:
+def test_engines_go_on_behind_input_that_retention_has_removed(deploy_sample: Deploy) -> None:
     """They end, name it and what to do; then nothing is missing but what is gone."""
-    deployment = deploy(2)
+    deployment = deploy_sample(2)
     topic = deployment.plan.inputs[SOURCE]
     publish(deployment, *range(30))
     processed(deployment, 30)
@@ -113,9 +98,9 @@ def test_engines_go_on_behind_input_that_retention_has_removed(deploy: Deploy) -
     assert code == 0, report
 
 
-def test_a_backlog_is_left_out_while_an_engine_leads(deploy: Deploy) -> None:
+def test_a_backlog_is_left_out_while_an_engine_leads(deploy_sample: Deploy) -> None:
     """The one that leads is fenced; who begins with the log's beginning leaves it out, too."""
-    deployment = deploy(2)
+    deployment = deploy_sample(2)
     publish(deployment, *range(10))
     processed(deployment, 10)
     epoch = deployment.order_records()[-1]["epoch"]

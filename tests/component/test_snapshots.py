@@ -1,9 +1,8 @@
 """Engines that begin with snapshots, on real Kafka, ZooKeeper and Spark."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,45 +14,20 @@ from espha.recovery.plain import loads, write
 from espha.recovery.store import SnapshotMeta, check, header_of
 from support.deployment import Deployment
 from support.replicas import Replica
-from support.servers import Kafka, ZooKeeper, wait_until
+from support.sample_rows import OUTPUT, SOURCE, expected, publish
+from support.servers import wait_until
 
 pytestmark = pytest.mark.component
 
-SOURCE, OUTPUT, SUM = "cq/memory", "cq/outbound", "cq/sum20"
+SUM = "cq/sum20"
 Deploy = Callable[[int], Deployment]
-
-
-@pytest.fixture
-def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
-    """Start the sample model on so many engines; they are in sync, and end with the test."""
-    only_when_asked = {"ESPHA_SNAPSHOT_INTERVAL_S": "86400"}
-    made = Deployment(kafka, zookeeper, tmp_path, settings=only_when_asked)
-
-    def start(engines: int) -> Deployment:
-        made.start(engines)
-        return made
-
-    try:
-        yield start
-    finally:
-        made.stop()
-
-
-def row(number: int) -> str:
-    return f"I,N,,{number},1,2,3"
-
-
-def expected(number: int) -> str:
-    """The output for the number-th row, computed here: keys from 0, the last 20 counters."""
-    total = sum(range(max(0, number - 19), number + 1))
-    return f"I,N, {number},{number},1,2,3,{total:.6f}"
 
 
 def feed(deployment: Deployment, *numbers: int) -> None:
     """Publish rows one by one, each in a batch of its own, and wait until all engines have them."""
     active = deployment.active()
     for number in numbers:
-        deployment.publish(SOURCE, [row(number)])
+        publish(deployment, number)
         wait_until(partial(has, active, number + 1), 60, f"{active.name} has row {number}")
     for engine in deployment.engines:
         wait_until(partial(has, engine, numbers[-1] + 1), 60, f"{engine.name} has all rows")
@@ -64,7 +38,7 @@ def has(engine: Replica, rows: int) -> bool:
 
 
 def check_output(deployment: Deployment, rows: int) -> None:
-    assert deployment.lines(OUTPUT) == [expected(number) for number in range(rows)]
+    assert deployment.lines(OUTPUT) == expected(range(rows))
 
 
 def keep(engine: Replica) -> int:
@@ -107,9 +81,9 @@ def cut(deployment: Deployment, topic: str, before: int | None = None) -> None:
         future.result(30)
 
 
-def test_a_restarted_engine_replays_only_what_is_behind_its_snapshot(deploy: Deploy) -> None:
+def test_a_restarted_engine_replays_only_what_is_behind_its_snapshot(deploy_sample: Deploy) -> None:
     """And a damaged one is passed over, and what it comes to is right: it takes over."""
-    deployment = deploy(2)
+    deployment = deploy_sample(2)
     standby, active = standby_of(deployment), deployment.active()
     feed(deployment, *range(30))
     first = keep(standby)
@@ -141,9 +115,9 @@ def test_a_restarted_engine_replays_only_what_is_behind_its_snapshot(deploy: Dep
     check_output(deployment, 46)
 
 
-def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy: Deploy) -> None:
+def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy_sample: Deploy) -> None:
     """The log is cut behind it: there is no other way."""
-    deployment = deploy(2)
+    deployment = deploy_sample(2)
     standby, active = standby_of(deployment), deployment.active()
     feed(deployment, *range(10))
     taken = keep(active)
@@ -162,9 +136,9 @@ def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy: Deploy) -> No
     check_output(deployment, 13)
 
 
-def test_what_is_missing_is_named(deploy: Deploy) -> None:
+def test_what_is_missing_is_named(deploy_sample: Deploy) -> None:
     """The log is cut and the snapshot damaged: the engine does not pretend to know the state."""
-    deployment = deploy(1)
+    deployment = deploy_sample(1)
     engine = deployment.engines[0]
     feed(deployment, *range(4))
     taken = keep(engine)
@@ -187,9 +161,9 @@ def test_what_is_missing_is_named(deploy: Deploy) -> None:
     wait_until(lambda: "come next after order record 0" in engine.status()["message"], 120, "why")
 
 
-def test_a_diverged_engine_rebuilds_and_says_so(deploy: Deploy) -> None:
+def test_a_diverged_engine_rebuilds_and_says_so(deploy_sample: Deploy) -> None:
     """A snapshot whose checksum is right and whose state is wrong leads to other outputs."""
-    deployment = deploy(2)
+    deployment = deploy_sample(2)
     standby = standby_of(deployment)
     feed(deployment, *range(25))
     good = keep(standby)

@@ -1,8 +1,7 @@
 """An espha that computes something else than the one before it: upgrades with replicas of both."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -10,20 +9,9 @@ from chaos.newer import MENDED, SEMANTICS, environment
 from support.deployment import Deployment
 from support.replicas import Replica
 from support.sample_rows import OUTPUT, espha, expected, processed, publish
-from support.servers import Kafka, ZooKeeper, wait_until
+from support.servers import wait_until
 
 pytestmark = [pytest.mark.component, pytest.mark.long]
-
-
-@pytest.fixture
-def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
-    """Three engines of this espha, in sync."""
-    made = Deployment(kafka, zookeeper, tmp_path, settings={"ESPHA_SNAPSHOT_INTERVAL_S": "86400"})
-    try:
-        made.start(3)
-        yield made
-    finally:
-        made.stop()
 
 
 def forget(deployment: Deployment, engine: Replica) -> None:
@@ -40,12 +28,13 @@ def upgrade(deployment: Deployment, engine: Replica) -> None:
 
 
 def test_an_upgrade_that_mends_a_mistake_is_rolled_out_and_survives_a_restart(
-    deployment: Deployment,
+    deploy_sample: Callable[[int], Deployment],
 ) -> None:
     """What stands in the log stays; a newer replica takes the state from behind a difference.
 
     When all are of the newer espha and none has a state, nobody can recompute the log: it stands.
     """
+    deployment = deploy_sample(3)
     counters = [MENDED if at == 7 else at for at in range(30)]
     publish(deployment, *counters[:15])
     processed(deployment, 15)

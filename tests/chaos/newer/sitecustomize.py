@@ -9,7 +9,7 @@ from chaos.newer import MENDED, SEMANTICS
 
 
 def _count_on(module: ModuleType) -> None:
-    module.SEMANTICS = SEMANTICS
+    module.SEMANTICS = SEMANTICS  # type: ignore[attr-defined]
 
 
 def _mend(module: ModuleType) -> None:
