@@ -164,6 +164,16 @@ MUTATIONS = (
         "assert [",
     ),
     Mutation(
+        "live",
+        "a replica compares what an espha that means other things has made, and is never in sync",
+        "engine/espha/engine/follower.py",
+        " and not _means_other_things(record)",
+        "",
+        "tests/unit/engine/test_engine.py"
+        "::test_what_an_engine_of_another_version_has_made_stands",
+        "Diverged",
+    ),
+    Mutation(
         "I3",
         "a wall clock that jumps moves the log's clock",
         "engine/espha/engine/leader.py",

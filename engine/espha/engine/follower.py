@@ -28,21 +28,17 @@ _LOG = structlog.get_logger()
 class Diverged(Exception):  # noqa: N818 - it names a state
     """This engine made something else of an order record than the active one did."""
 
-    def __init__(
-        self, sequence: int, base: int, text: str, *, hopeless: bool = False, state: str = ""
-    ) -> None:
+    def __init__(self, sequence: int, base: int, text: str, state: str = "") -> None:
         """Say where.
 
         Args:
             sequence: the order record.
             base: the one after which the snapshot was that led here, or 0.
             text: what differs.
-            hopeless: it would come to the same end again.
             state: digest of its own state after the record, where that is what differs.
         """
         super().__init__(text)
-        self.sequence, self.base = sequence, base
-        self.hopeless, self.state = hopeless, state
+        self.sequence, self.base, self.state = sequence, base, state
 
 
 class Job(Protocol):
@@ -194,7 +190,7 @@ class Follower:
         if self.forgives:
             _LOG.error("it is left at that", difference=text)
             return
-        raise Diverged(record.sequence, self._base, text, hopeless=_is_foreign(record))
+        raise Diverged(record.sequence, self._base, text)
 
     def _compare(self) -> None:
         """End this engine when its state is not the active engine's."""
@@ -205,17 +201,20 @@ class Follower:
                 f"{there[:12]} at {engine}"
             )
             if not self.forgives:
-                hopeless = self._semantics != SEMANTICS
-                raise Diverged(sequence, self._base, text, hopeless=hopeless, state=here)
+                raise Diverged(sequence, self._base, text, here)
             _LOG.error("it is left at that", difference=text)
 
     def _look_at_semantics(self, record: OrderRecord) -> None:
-        """Say, once, that the active engine's espha may compute other things than this one's."""
+        """Say, once, that the active engine's espha may compute other things than this one's.
+
+        What that one has made of its records stands, and is not compared: during an upgrade engines
+        of both versions follow and lead, and the state is what each makes of the log.
+        """
         theirs = record.semantics or SEMANTICS
         if theirs != self._semantics:
             self._semantics = theirs
             _LOG.warning(
-                "order records are of another version of what models mean",
+                "order records are of another version of what models mean, and are not compared",
                 sequence=record.sequence,
                 semantics=theirs,
                 here=SEMANTICS,
@@ -283,24 +282,21 @@ class Follower:
         for (record, batch), result in zip(pending, results, strict=True):
             if batch.checkpoint:
                 self._agreement.begun(result.checkpoint)
-            mine = record.model == self._model
-            if mine:
+            comparable = record.model == self._model and not _means_other_things(record)
+            if comparable:
                 self._agreement.heard(record)
-            if mine and result.digest() != record.digest:
-                meaning = ""
-                if _is_foreign(record):
-                    meaning = f"; semantics {record.semantics} there, {SEMANTICS} here"
+            if comparable and result.digest() != record.digest:
                 self._differs(
                     record,
                     f"{result.total} outputs with digest {result.digest()[:12]} here, "
                     f"{record.outputs} with {record.digest[:12]} from {record.engine} "
-                    f"({record.runtime}; here {self._runtime}{meaning})",
+                    f"({record.runtime}; here {self._runtime})",
                 )
             self._at.count(batch, result)
         self.replayed += len(pending)
         self._moved()
 
 
-def _is_foreign(record: OrderRecord) -> bool:
+def _means_other_things(record: OrderRecord) -> bool:
     """Tell whether a record was made by an espha that may compute other things."""
     return record.semantics not in (None, SEMANTICS)

@@ -80,7 +80,7 @@ def run_engine(settings: Settings) -> NoReturn:
     except Diverged as error:
         others = statuses(recovery.peers(), settings.name)
         text = f"{error}{sides(others, error.sequence, error.state)}"
-        recovery.divergences.diverged(error.sequence, error.base, text, hopeless=error.hopeless)
+        recovery.divergences.diverged(error.sequence, error.base, text)
         control.divergence = recovery.divergences.facts()
         _give_up(control, EndReason.DIVERGED, text)
     except NoStateError as error:

@@ -6,7 +6,7 @@ other outputs or to another state: a corrected window or function, another order
 way to write a value, a new form of what a window keeps.
 
 It does not go up for what only changes speed or messages, nor for a new window or function, which
-no model before could use. Each order record says with which version it was made. An engine of
-another version may come to other results; it then takes the state from behind the record, of an
-engine that has it, instead of trying again (docs/explanation/snapshots.md).
+no model before could use. Each order record says with which version it was made. What an engine of
+another version has made of a record stands, and is not compared with what this one makes of it
+(docs/how-to/upgrade.md).
 """

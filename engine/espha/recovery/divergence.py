@@ -66,7 +66,7 @@ class DivergenceLog:
         self._store, self._model = store, ""
         self.last = self._read()
 
-    def diverged(self, sequence: int, base: int, message: str, *, hopeless: bool = False) -> None:
+    def diverged(self, sequence: int, base: int, message: str) -> None:
         """Note a divergence.
 
         The first time the engine goes back before the order record, without its own snapshots since
@@ -77,11 +77,9 @@ class DivergenceLog:
             sequence: the order record.
             base: sequence of the snapshot that the state was built on; 0: the whole log.
             message: what differs, for people.
-            hopeless: it would come to the same end again: it takes a state from behind it at once.
         """
         last = self.last
         times = last.times + 1 if last.at == sequence else 1
-        times = max(times, _AGAIN) if hopeless else times
         before = None
         if times < _AGAIN:
             before = sequence if last.at is None else min(base, sequence)
