@@ -10,7 +10,7 @@ from espha.kafka import order_log as orderlog
 from espha.kafka import reader
 from espha.kafka.order_log import OrderLog
 from espha.kafka.reader import LogError
-from espha.protocol.order import OrderRecord
+from espha.protocol.order import FORMAT, OrderRecord
 
 
 class Entry:
@@ -150,8 +150,10 @@ def test_a_format_of_a_newer_espha_is_refused_by_name(
     broker: Broker, changes: dict[str, object]
 ) -> None:
     """Whether it looks like this one's or not."""
-    with pytest.raises(LogError, match=r"offset 0: an order record of format 4.*espha 7\.1"):
-        decoded(broker, format=4, runtime="espha 7.1, Python 3.14", **changes)
+    newer = FORMAT + 1
+    says = rf"offset 0: an order record of format {newer}.*espha 7\.1"
+    with pytest.raises(LogError, match=says):
+        decoded(broker, format=newer, runtime="espha 7.1, Python 3.14", **changes)
 
 
 def test_what_is_no_order_record_is_refused(broker: Broker) -> None:
