@@ -169,8 +169,7 @@ MUTATIONS = (
         "engine/espha/engine/follower.py",
         " and not _means_other_things(record)",
         "",
-        "tests/unit/engine/test_engine.py"
-        "::test_what_an_engine_of_another_version_has_made_stands",
+        "tests/unit/engine/test_engine.py::test_what_an_engine_of_another_version_has_made_stands",
         "Diverged",
     ),
     Mutation(

@@ -10,6 +10,7 @@ state there is, are for the pod itself, and for who shows the deployment's token
 import hmac
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -113,6 +114,11 @@ class _Server(ThreadingHTTPServer):
         self.registry = CollectorRegistry()
         self.registry.register(_StatusCollector(source))
         super().__init__(address, _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that has not waited for its answer."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     def answer(self, path: str) -> tuple[int, str, bytes]:
         """Return code, type and body for a path."""

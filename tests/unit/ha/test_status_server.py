@@ -2,6 +2,9 @@
 
 import http.client
 import json
+import socket
+import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -197,3 +200,30 @@ def test_snapshots_are_listed_by_their_headers(tmp_path: Path) -> None:
         server.server_close()
     assert code == 200
     assert [one["sequence"] for one in json.loads(text)] == [7, 3]
+
+
+def test_a_client_that_has_not_waited_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """On a busy machine the operator and kubelets ask again; each time was a traceback."""
+    gone, answered = threading.Event(), threading.Event()
+
+    def slow() -> ReplicaStatus:
+        gone.wait(10)
+        return STATUS
+
+    server = serve_status(("127.0.0.1", 0), slow)
+    close = server.shutdown_request
+
+    def closed(request: Any) -> None:
+        close(request)
+        answered.set()
+
+    server.shutdown_request = closed  # type: ignore[method-assign]
+    client = socket.create_connection(("127.0.0.1", server.server_port))
+    client.sendall(b"GET /status HTTP/1.0\r\n\r\n")
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    gone.set()
+    assert answered.wait(10)
+    server.shutdown()
+    server.server_close()
+    assert capsys.readouterr().err == ""
