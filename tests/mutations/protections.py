@@ -165,6 +165,16 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "whoever ends while ZooKeeper is away names no heir",
+        "engine/espha/ha/switchover.py",
+        'called = "" if to or not self._leaves else self._call_before_the_end(active)',
+        'called = ""',
+        "tests/unit/ha/test_switchover.py"
+        "::test_who_ends_without_zookeeper_asks_the_others_who_is_next",
+        "heir c",
+    ),
+    Mutation(
+        "live",
         "a replica compares what an espha that means other things has made, and is never in sync",
         "engine/espha/engine/follower.py",
         " and not _means_other_things(record)",

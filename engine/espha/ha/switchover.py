@@ -44,6 +44,8 @@ _PEER_S = 0.2
 _ATTEMPTS = 10
 _AGAIN_S = 0.1
 _LEAVING_LOOK_S = 0.02
+_DIGITS = 10
+"""Those at the end of a znode's name, which say where it stands in the queue."""
 _LOG = structlog.get_logger()
 
 
@@ -91,8 +93,9 @@ class HandOver:
         """Let go because this replica is to end; return when its child may be killed.
 
         1. A standby has nothing to let go of.
-        2. An active engine hands over to the next in line. Where there is none, or ZooKeeper cannot
-           say who it is, it commits what is under way and stops there.
+        2. An active engine hands over to the next in line, by ZooKeeper's word, or by that of the
+           others where a drain takes a ZooKeeper server with it. Where there is none, it commits
+           what is under way and stops there.
         3. One that is just taking over does so first: its end would leave a transaction open.
         4. An active adapter commits what is under way and ends.
 
@@ -149,18 +152,23 @@ class HandOver:
 
     def _others_lead(self) -> bool:
         """Ask the others whether the heir leads, which this one may not have read yet."""
+        return any(told.epoch > self._epoch for told in self._ask_others())
+
+    def _ask_others(self) -> list[ReplicaStatus]:
+        """Return what the other replicas say of themselves; those that do not answer lack."""
         listed = addresses(self._peers)
         if not listed:
-            return False
+            return []
         with ThreadPoolExecutor(len(listed)) as pool:
-            told = pool.map(lambda address: _status(address, _PEER_S), listed)
-            return any(status is not None and status.epoch > self._epoch for status in told)
+            answers = pool.map(lambda address: _status(address, _PEER_S), listed)
+            return [told for told in answers if told and told.name != self._name]
 
     def _begin(self, to: str | None, active: str | None, epoch: int) -> SwitchoverAnswer:
         if self._begun:
             said = f"{self._name} is handing over already"
             return _answer(SwitchoverReason.UNDER_WAY, said, active)
-        called = self._call_patiently(to, active)
+        called = "" if to or not self._leaves else self._call_before_the_end(active)
+        called = called or self._call_patiently(to, active)
         if isinstance(called, SwitchoverAnswer):
             return called
         self._let_go, self._epoch = False, epoch
@@ -169,6 +177,21 @@ class HandOver:
         self._child.make_standby(heir=called)
         said = f"{self._name} hands over to {to or 'the next in line'}"
         return _answer(SwitchoverReason.BEGUN, said, active)
+
+    def _call_before_the_end(self, active: str | None) -> SwitchoverAnswer | str:
+        """Like `_call`; where ZooKeeper does not answer the others say who is next, or nobody ("").
+
+        Nothing need be noted in ZooKeeper then: the first one in line leads next in any case.
+        """
+        try:
+            return self._call(None, active)
+        except (KazooException, KazooTimeoutError):
+            waiting = [
+                (told.znode[-_DIGITS:], told.name)
+                for told in self._ask_others()
+                if told.state is EngineState.STANDBY and told.in_sync and told.znode
+            ]
+            return min(waiting)[1] if waiting else ""
 
     def _call_patiently(self, to: str | None, active: str | None) -> SwitchoverAnswer | str:
         """Like `_call`, which a connection that is just being made anew does not keep from it."""

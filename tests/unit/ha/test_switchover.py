@@ -117,8 +117,10 @@ def test_an_heir_of_whom_the_others_know_is_not_deposed(monkeypatch: pytest.Monk
 class Leaving:
     """A replica that ends: its child says what the test says."""
 
-    def __init__(self, line: Line, state: EngineState = EngineState.ACTIVE) -> None:
-        self.giving, self.ended = hand_over(line, wait_ms=50), threading.Event()
+    def __init__(
+        self, line: Line, state: EngineState = EngineState.ACTIVE, peers: str = ""
+    ) -> None:
+        self.giving, self.ended = hand_over(line, wait_ms=50, peers=peers), threading.Event()
         self.state, self.gone = state, threading.Event()
         threading.Thread(target=self._leave, daemon=True).start()
 
@@ -171,6 +173,34 @@ def test_who_ends_without_an_heir_finishes_what_is_open(names: list[str] | None)
     told(line, "heir ")
     assert leaving.stays()
     leaving.says(EngineState.STANDBY)
+    assert leaving.gone.wait(10)
+
+
+def test_who_ends_without_zookeeper_asks_the_others_who_is_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A drained node often takes its ZooKeeper server with it, and the connection is gone."""
+
+    def stands(name: str, number: int, in_sync: bool = True) -> ReplicaStatus:
+        znode = f"/root/server-n_{number:010}"
+        told = engine_status(name, EngineState.STANDBY, epoch=3, active="a")
+        return told.model_copy(update={"znode": znode, "in_sync": in_sync})
+
+    played = Supervisors(
+        x=[engine_status("a", EngineState.ACTIVE, epoch=3, active="a")],
+        b=[stands("b", 12)],
+        c=[stands("c", 9)],
+        d=[stands("d", 7, in_sync=False)],
+        e=[engine_status("e", EngineState.STANDBY, epoch=3, active="a")],
+    )
+    monkeypatch.setattr("espha.ha.switchover.ask_status", played.ask_status)
+    monkeypatch.setattr("espha.ha.switchover.addresses", lambda peers: peers.split(","))
+    line = Line("a", "b")
+    line.broken = True
+    leaving = Leaving(line, peers="x,b,c,d,e,nobody")
+    told(line, "heir c")
+    leaving.says(EngineState.STANDBY)
+    leaving.says(EngineState.STANDBY, 4)
     assert leaving.gone.wait(10)
 
 
