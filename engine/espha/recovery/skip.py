@@ -100,21 +100,26 @@ def skip(bootstrap: str, plan: TopicPlan, window: str, to: str) -> tuple[int, li
         LogError: a topic cannot be read.
         WriterFailed: the brokers have not answered, or an engine was faster: try again.
     """
-    if not steps(places(bootstrap, plan)[1], window, to):
+    if not _look(bootstrap, plan, window, to)[1]:
         return 0, []
     writer = FencedWriter(bootstrap, plan.order_log)
     writer.learn_leaders(plan.order_log)
     writer.fence()
     Offsets(bootstrap).settled(plan.order_log)
     # What the engine that led has committed until it was fenced counts.
+    tail, chosen = _look(bootstrap, plan, window, to)
+    if not chosen:
+        return 0, []
+    record = order_record(tail, [Resume(step.place.topic, step.to) for step in chosen])
+    writer.commit([Record(plan.order_log, record.encode())])
+    return record.sequence, chosen
+
+
+def _look(bootstrap: str, plan: TopicPlan, window: str, to: str) -> tuple[OrderRecord, list[Step]]:
     tail, found = places(bootstrap, plan)
-    chosen = steps(found, window, to)
     if tail.switch:
         raise SkipError("the model is being changed at this very order record: try again")
-    if chosen:
-        record = order_record(tail, [Resume(step.place.topic, step.to) for step in chosen])
-        writer.commit([Record(plan.order_log, record.encode())])
-    return tail.sequence + 1 if chosen else 0, chosen
+    return tail, steps(found, window, to)
 
 
 def order_record(tail: OrderRecord, resumes: Sequence[Resume]) -> OrderRecord:
