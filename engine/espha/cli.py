@@ -465,6 +465,7 @@ LettersArgument = Annotated[
     list[int], typer.Argument(help="Offsets, as `espha dlq list` shows them", metavar="OFFSET")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, an object a line")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done")]
 _MODEL = Path("/etc/espha/model.xml")
 
 
@@ -533,7 +534,7 @@ def dlq_replay(
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="Also records that have ended engines")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done")] = False,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write dead letters to the input topics that they came from, each one once.
@@ -573,7 +574,7 @@ def skip(
             help="Where to go on: at the oldest record there is, behind the newest one, or there",
         ),
     ] = "oldest",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done")] = False,
+    dry_run: DryRunOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
     """Have the engines go on at a later place of their input, for good.

@@ -15,6 +15,11 @@ ENVIRONMENT = {
 }
 
 
+def customized(folder: Path) -> dict[str, str]:
+    """Return what makes a process run the `sitecustomize` of a folder first."""
+    return {"PYTHONPATH": os.pathsep.join([str(folder), ENVIRONMENT["PYTHONPATH"]])}
+
+
 def commit() -> str:
     """Return the commit of this checkout, in short; `unknown` in a copy without git."""
     asked = subprocess.run(

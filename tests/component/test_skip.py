@@ -6,7 +6,6 @@ import shutil
 import signal
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,9 +128,7 @@ def test_a_backlog_is_left_out_while_an_engine_leads(deploy_sample: Deploy) -> N
     assert deployment.lines(OUTPUT)[-1] == expected([*range(10), *range(20, 31)])[-1]
 
 
-def test_a_deployment_without_order_records_has_nothing_to_skip(
-    kafka: Kafka, tmp_path: Path
-) -> None:
+def test_a_deployment_without_order_records_has_nothing_to_skip(kafka: Kafka) -> None:
     plan = ["--prefix", "never.seen", "--bootstrap", kafka.bootstrap, "--model", str(SAMPLE_MODEL)]
     kafka.make_topics("never.seen.M", "never.seen.I")
     result = CliRunner().invoke(app, ["skip", *plan])

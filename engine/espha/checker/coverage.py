@@ -59,7 +59,7 @@ def check_coverage(
             continue
         behind = max((end for _, end in mine), default=-1)
         since = mine[0][0] if trimmed else 0
-        missing = [offset for offset in offsets if offset >= since and not _within(mine, offset)]
+        missing = [offset for offset in offsets if offset >= since and not within(mine, offset)]
         waits = bisect_right(missing, behind - 1)
         for rows, kind in ((missing[:waits], found.passed_over), (missing[waits:], found.waiting)):
             if rows:
@@ -67,6 +67,7 @@ def check_coverage(
     return found
 
 
-def _within(ranges: Sequence[tuple[int, int]], offset: int) -> bool:
+def within(ranges: Sequence[tuple[int, int]], offset: int) -> bool:
+    """Tell whether an offset is in one of some ranges, which are in order."""
     place = bisect_right(ranges, (offset, float("inf"))) - 1
     return place >= 0 and offset < ranges[place][1]

@@ -1,14 +1,12 @@
 """From what was read to the report; pure."""
 
 import csv
-import math
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from espha.checker.batches import Batches, Written, check_batches
-from espha.checker.coverage import check_coverage
+from espha.checker.coverage import check_coverage, within
 from espha.checker.damage import Damage, compare
 from espha.checker.expect import Expectation, Read, SumWindow, cells, differs, expect_sums
 from espha.checker.gaps import Fault, after, longest
@@ -91,8 +89,7 @@ class _Of:
 
     def has(self, offset: int) -> bool:
         """Tell whether an offset is in one of them."""
-        place = bisect_right(self._ranges, (offset, math.inf)) - 1
-        return place >= 0 and offset < self._ranges[place][1]
+        return within(self._ranges, offset)
 
     def has_id(self, identity: str) -> bool:
         """Tell whether the record that a message id names is in one; so is one of another topic."""

@@ -1,9 +1,8 @@
 """An espha that computes something else than this one; `sitecustomize` says what."""
 
-import os
 from pathlib import Path
 
-from chaos.here import ENVIRONMENT
+from chaos.here import customized
 
 SEMANTICS = 99
 MENDED = 555_000_001
@@ -12,4 +11,4 @@ MENDED = 555_000_001
 
 def environment() -> dict[str, str]:
     """Return what makes a process run the other espha."""
-    return {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), ENVIRONMENT["PYTHONPATH"]])}
+    return customized(Path(__file__).parent)

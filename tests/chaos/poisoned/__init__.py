@@ -1,9 +1,8 @@
 """Rows on which the kernel of an engine dies; `sitecustomize` says how."""
 
-import os
 from pathlib import Path
 
-from chaos.here import ENVIRONMENT
+from chaos.here import customized
 
 RAISES, HANGS, EATS, EXITS, SPINS = range(666_000_001, 666_000_006)
 """Numbers that make an event poison: what comes of one."""
@@ -11,4 +10,4 @@ RAISES, HANGS, EATS, EXITS, SPINS = range(666_000_001, 666_000_006)
 
 def environment() -> dict[str, str]:
     """Return what makes some rows poison in a process."""
-    return {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), ENVIRONMENT["PYTHONPATH"]])}
+    return customized(Path(__file__).parent)

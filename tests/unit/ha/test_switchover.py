@@ -182,7 +182,7 @@ def test_who_ends_without_zookeeper_asks_the_others_who_is_next(
     """A drained node often takes its ZooKeeper server with it, and the connection is gone."""
 
     def stands(name: str, number: int, in_sync: bool = True) -> ReplicaStatus:
-        znode = f"/root/server-n_{number:010}"
+        znode = f"/engines/server-n_{number:010}"
         told = engine_status(name, EngineState.STANDBY, epoch=3, active="a")
         return told.model_copy(update={"znode": znode, "in_sync": in_sync})
 
