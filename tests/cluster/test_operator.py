@@ -25,16 +25,15 @@ MODEL = """<project name="small"><contqueries><contquery name="cq"><windows>
 # Ask the brokers from within the cluster; the operator's image has a Kafka client.
 ASK_KAFKA = """
 import json, sys
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from espha.kafka.reader import Offsets
 bootstrap, topic = sys.argv[1:]
 seen = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20)
-consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test"})
 print(json.dumps({
     "brokers": {one.id: one.host for one in seen.brokers.values()},
     "behind": [name for name, topic in seen.topics.items()
                for one in topic.partitions.values() if len(one.isrs) < len(one.replicas)],
-    "end": consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)[1],
+    "end": Offsets(bootstrap).end(topic),
 }))
 """
 
