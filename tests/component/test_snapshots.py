@@ -6,15 +6,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
 
-from espha.kafka.reader import Offsets
 from espha.recovery.plain import loads, write
 from espha.recovery.store import SnapshotMeta, check, header_of
 from support.deployment import Deployment
 from support.replicas import Replica
-from support.sample_rows import OUTPUT, SOURCE, expected, publish
+from support.sample_rows import OUTPUT, SOURCE, cut, expected, keep, publish
 from support.servers import wait_until
 
 pytestmark = pytest.mark.component
@@ -41,18 +38,6 @@ def check_output(deployment: Deployment, rows: int) -> None:
     assert deployment.lines(OUTPUT) == expected(range(rows))
 
 
-def keep(engine: Replica) -> int:
-    """Have an engine write a snapshot of all that it has processed; return its sequence."""
-    at: int = engine.status()["sequence"]
-    assert engine.ask_snapshot() == 202
-    wait_until(lambda: _kept(engine) >= at, 30, f"snapshot {at}")
-    return _kept(engine)
-
-
-def _kept(engine: Replica) -> int:
-    return int(engine.status().get("snapshot_sequence") or 0)
-
-
 def restart(deployment: Deployment, engine: Replica) -> dict[str, Any]:
     """Kill an engine as a whole, start it again, and return its status when it is in sync."""
     engine.stop()
@@ -72,23 +57,14 @@ def log_of(engine: Replica) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
-def cut(deployment: Deployment, topic: str, before: int | None = None) -> None:
-    """Remove records as retention does; by default all of them."""
-    bootstrap = deployment.kafka.bootstrap
-    end = Offsets(bootstrap).end(topic) if before is None else before
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.delete_records([TopicPartition(topic, 0, end)]).values():
-        future.result(30)
-
-
 def test_a_restarted_engine_replays_only_what_is_behind_its_snapshot(deploy_sample: Deploy) -> None:
     """And a damaged one is passed over, and what it comes to is right: it takes over."""
     deployment = deploy_sample(2)
     standby, active = standby_of(deployment), deployment.active()
     feed(deployment, *range(30))
-    first = keep(standby)
+    first = keep(deployment, standby)
     feed(deployment, *range(30, 40))
-    second = keep(standby)
+    second = keep(deployment, standby)
     feed(deployment, *range(40, 43))
     status = restart(deployment, standby)
     # An idle active engine writes a record now and then, so only the difference is known.
@@ -120,7 +96,7 @@ def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy_sample: Deploy
     deployment = deploy_sample(2)
     standby, active = standby_of(deployment), deployment.active()
     feed(deployment, *range(10))
-    taken = keep(active)
+    taken = keep(deployment, active)
     feed(deployment, *range(10, 12))
     header = check(deployment.snapshots(active).files()[0]).header
     topic = deployment.plan.inputs[SOURCE]
@@ -141,7 +117,7 @@ def test_what_is_missing_is_named(deploy_sample: Deploy) -> None:
     deployment = deploy_sample(1)
     engine = deployment.engines[0]
     feed(deployment, *range(4))
-    taken = keep(engine)
+    taken = keep(deployment, engine)
     header = check(deployment.snapshots(engine).files()[0]).header
     cut(deployment, deployment.plan.order_log, header.order_log)
     status = restart(deployment, engine)
@@ -166,9 +142,9 @@ def test_a_diverged_engine_rebuilds_and_says_so(deploy_sample: Deploy) -> None:
     deployment = deploy_sample(2)
     standby = standby_of(deployment)
     feed(deployment, *range(25))
-    good = keep(standby)
+    good = keep(deployment, standby)
     feed(deployment, 25)
-    keep(standby)
+    keep(deployment, standby)
     store = deployment.snapshots(standby)
     kept = check(store.files()[0])
     header = kept.header
@@ -191,7 +167,7 @@ def test_a_diverged_engine_rebuilds_and_says_so(deploy_sample: Deploy) -> None:
     assert f"order record {header.sequence + 1}: 1 outputs" in status["diverged"]
     assert status["message"] == ""
     feed(deployment, 27)
-    good = keep(standby)
+    good = keep(deployment, standby)
     status = restart(deployment, standby)
     # An active engine that is in doubt commits records without input.
     assert (status["diverged_total"], status["snapshot_loaded"]) == (1, good)

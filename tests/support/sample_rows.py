@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from espha.cli import app
+from espha.kafka.reader import Offsets
 from support.deployment import SAMPLE_MODEL, Deployment
+from support.replicas import Replica
 from support.servers import wait_until
 
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
@@ -32,6 +36,32 @@ def processed(deployment: Deployment, rows: int) -> None:
         120,
         f"all engines have {rows} rows",
     )
+
+
+def keep(deployment: Deployment, engine: Replica) -> int:
+    """Have an engine write a snapshot of all that the order log says; return its sequence.
+
+    Rows are counted a moment before their order record is: a sequence in its status may be older.
+    """
+    at: int = deployment.order_records()[-1]["sequence"]
+    wait_until(lambda: _said(engine, "sequence") >= at, 60, f"{engine.name} has record {at}")
+    assert engine.ask_snapshot() == 202
+    wait_until(lambda: _said(engine, "snapshot_sequence") >= at, 60, f"snapshot {at}")
+    return _said(engine, "snapshot_sequence")
+
+
+def _said(engine: Replica, name: str) -> int:
+    return int(engine.status().get(name) or 0)
+
+
+def cut(deployment: Deployment, topic: str, before: int | None = None) -> int:
+    """Remove records as retention does, by default all; return the offset that comes first then."""
+    bootstrap = deployment.kafka.bootstrap
+    end = Offsets(bootstrap).end(topic) if before is None else before
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_records([TopicPartition(topic, 0, end)]).values():
+        future.result(30)
+    return end
 
 
 def espha(deployment: Deployment, *words: str) -> tuple[int, str]:
