@@ -40,7 +40,7 @@ lint: venv ## check style, formatting, types, layers and the chart
 	@echo "lint-imports";       PYTHONPATH=engine:operator:tests:. .venv/bin/lint-imports
 	@echo "helm lint, kubeconform"; $(PYTHON) -m tools.chart
 
-test: lint cluster demo-clean images jars servers ## everything: lint, then unit, conformance, component and cluster tests; ends the demo
+test: lint cluster demo-clean images jars servers ## lint, then unit, conformance, component and cluster tests; ends the demo
 	@$(PYTEST) -n 2 tests/unit tests/conformance
 	@$(PYTEST) tests/component tests/cluster
 
@@ -50,7 +50,7 @@ test-unit: venv ## the pure parts
 test-component: jars servers ## engines and adapters as processes, with a real Kafka and ZooKeeper
 	@$(PYTEST) tests/component
 
-test-long: jars ## tests of engines that take minutes each, and are not part of `make test`
+test-long: jars servers ## further tests of engines, a minute or more each, that `make test` leaves out
 	@$(PYTEST) tests/component -m long
 
 test-cluster: cluster demo-clean images ## the whole on the local cluster

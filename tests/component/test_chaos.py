@@ -52,9 +52,8 @@ def test_what_brokers_have_acknowledged_survives_their_disks(fault: str, tmp_pat
     assert outcome.verdict.rows_out == outcome.verdict.rows_in > 0
 
 
-@pytest.mark.parametrize(
-    ("model", "outputs_a_row"), [pytest.param("two", 1.0, marks=pytest.mark.long), ("join", 0.4)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "outputs_a_row"), [("two", 1.0), ("join", 0.4)])
 def test_two_sources_and_a_clock_stay_in_sync(
     model: str, outputs_a_row: float, tmp_path: Path
 ) -> None:
@@ -67,6 +66,7 @@ def test_two_sources_and_a_clock_stay_in_sync(
     assert outcome.verdict.rows_out > outputs_a_row * outcome.verdict.rows_in > 0
 
 
+@pytest.mark.long
 def test_a_zombie_is_fenced_and_comes_back_as_a_standby(
     kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

@@ -163,6 +163,7 @@ def test_switchovers_lose_and_restart_nothing(deploy: Deploy, tmp_path: Path) ->
     print(f"longest gaps, ms: {[round(gap * 1000) for gap in sorted(gaps)[-5:]]}")
 
 
+@pytest.mark.long
 def test_a_terminated_engine_aborts_no_transaction(deploy: Deploy) -> None:
     """SIGTERM, as from a drain, to each active engine under load: its last record names the heir.
 

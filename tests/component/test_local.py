@@ -109,6 +109,7 @@ def test_what_a_dead_keeper_leaves_is_ended_by_the_next_one(place: Place) -> Non
     assert verify(place.folder, (), as_json=True) == 0
 
 
+@pytest.mark.long
 def test_two_deployments_do_not_know_each_other(place: Place, tmp_path: Path) -> None:
     try:
         other = Place(tmp_path / "two", engines=1)

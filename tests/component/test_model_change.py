@@ -147,9 +147,20 @@ def check(deployment: Deployment, tmp_path: Path, sent: int, changes: int) -> li
     return found
 
 
+def refused_by_all(deployment: Deployment) -> None:
+    """Ask for a model that nobody runs in step: nothing goes over to it."""
+    code, answer = ask(deployment.active(), "switch", "f" * 64)
+    assert (code, answer["reason"]) == (409, "not-in-step")
+    others = [engine for engine in deployment.engines if engine is not deployment.active()]
+    code, answer = ask(others[0], "switch", "f" * 64)
+    assert (code, answer["reason"]) == (409, "not-active")
+    assert all(not record.get("switch") for record in deployment.order_records())
+
+
 def test_a_model_is_changed_and_changed_back(deployment: Deployment, tmp_path: Path) -> None:
     """The new one has seen rows in the shadow; the old one goes on as if it had never left."""
     old, new = digest(OLD), digest(NEW)
+    refused_by_all(deployment)
     with Feeder(deployment, rows(), 20) as feeder:
         processed(deployment)
         leads = go_over(deployment, tmp_path / "new.xml", NEW)
@@ -261,6 +272,7 @@ def facts(deployment: Deployment, xml: str) -> Facts:
     return healthy(model=dataclasses.replace(MODEL, digest=digest(xml)), engines=told)
 
 
+@pytest.mark.long
 def test_a_model_that_refuses_all_its_input_never_leads(
     deployment: Deployment, tmp_path: Path
 ) -> None:
@@ -288,12 +300,3 @@ def test_a_model_that_refuses_all_its_input_never_leads(
     deployment.publish(SOURCE, [row(8)])
     switch = Change(ModelAction.SWITCH, digest(NEW))
     wait_until(lambda: decide(facts(deployment, NEW)) == switch, LIMIT_S, "it may lead")
-
-
-def test_nothing_goes_over_to_a_model_that_nobody_runs_in_step(deployment: Deployment) -> None:
-    code, answer = ask(deployment.active(), "switch", "f" * 64)
-    assert (code, answer["reason"]) == (409, "not-in-step")
-    others = [engine for engine in deployment.engines if engine is not deployment.active()]
-    code, answer = ask(others[0], "switch", "f" * 64)
-    assert (code, answer["reason"]) == (409, "not-active")
-    assert all(not record.get("switch") for record in deployment.order_records())

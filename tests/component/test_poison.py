@@ -65,7 +65,7 @@ def outputs(numbers: list[int]) -> list[str]:
 
 @pytest.mark.parametrize(
     "poison",
-    [RAISES, EXITS, pytest.param(EATS, marks=pytest.mark.long)],
+    [RAISES, *(pytest.param(other, marks=pytest.mark.long) for other in (EXITS, EATS))],
     ids=["raises", "exits", "eats"],
 )
 def test_a_record_that_no_engine_survives_is_set_aside(deploy: Deploy, poison: int) -> None:
@@ -106,6 +106,7 @@ def test_a_record_without_an_end_is_set_aside_in_a_large_backlog(deploy: Deploy)
     check_order_log(deployment)
 
 
+@pytest.mark.long
 def test_every_replica_sets_it_aside_alike(deploy: Deploy) -> None:
     """A life that begins later, from the log alone, has the same state and the same digests."""
     deployment = poisoned(deploy())

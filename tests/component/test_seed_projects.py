@@ -59,7 +59,10 @@ SEEDS = [
 ]
 
 
-@pytest.fixture(params=SEEDS, ids=lambda seed: seed.model.stem)
+@pytest.fixture(
+    params=[SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in SEEDS[1:])],
+    ids=lambda seed: seed.model.stem,
+)
 def seed(request: pytest.FixtureRequest) -> Seed:
     made: Seed = request.param
     if not made.model.is_file():

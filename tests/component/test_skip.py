@@ -85,6 +85,7 @@ def test_engines_go_on_behind_input_that_retention_has_removed(deploy_sample: De
     assert code == 0, report
 
 
+@pytest.mark.long
 def test_a_backlog_is_left_out_while_an_engine_leads(deploy_sample: Deploy) -> None:
     """The one that leads is fenced; who begins with the log's beginning leaves it out, too."""
     deployment = deploy_sample(2)

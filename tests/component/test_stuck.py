@@ -158,7 +158,9 @@ def test_whom_one_broker_does_not_answer_gives_way(
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 
 
-@pytest.mark.parametrize("whom", [Replica.jvm, Replica.worker])
+@pytest.mark.parametrize(
+    "whom", [Replica.jvm, pytest.param(Replica.worker, marks=pytest.mark.long)]
+)
 def test_an_engine_whose_half_is_frozen_is_replaced(
     whom: Callable[[Replica], int], kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
