@@ -112,6 +112,8 @@ def _prepare(memo: kopf.Memo) -> None:
     cluster.guard(memo.leases.require)
     await_listed(cluster.watch(scope.namespaces), SAY_AGAIN, _LOG.warning)
     memo.order_logs = OrderLogs()
+    for namespace in scope.namespaces or ("",):
+        memo.order_logs.expect(cluster.list_all(KIND, namespace, "")[0])
     tokens = Tokens(cluster, scope.namespace)
     images = memo.images = Images()
     upgrader = Upgrader(images)

@@ -9,7 +9,7 @@ import urllib3
 from kubernetes.client.exceptions import ApiException
 
 from espha_operator.api.deployment import Deployment
-from espha_operator.reconcile.cluster import MADE, Cluster, reason
+from espha_operator.reconcile.cluster import MADE, Cluster, is_refusal, reason
 from espha_operator.reconcile.observe import owners, selector
 from espha_operator.reconcile.store import version
 from espha_operator.resources.meta import Object, checksum
@@ -25,7 +25,6 @@ CALM = 15.0
 REFUSED, LONGEST = 30.0, 120.0
 # The same when the API server could not be asked or was busy.
 AWAY = 2.0
-_BUSY = (408, 409, 429)
 
 
 @dataclass
@@ -107,7 +106,7 @@ class Applier:
         except NotOursError as error:
             self._failed(known, REFUSED, str(error))
         except ApiException as error:
-            usual = AWAY if error.status in _BUSY or (error.status or 500) >= 500 else REFUSED
+            usual = REFUSED if is_refusal(error) else AWAY
             self._failed(known, usual, f"{one['kind']} {one['metadata']['name']}: {reason(error)}")
         except (OSError, urllib3.exceptions.HTTPError):
             # Whether it was applied is not known; nor would the next one be.

@@ -32,6 +32,8 @@ API_VERSIONS = {
     "Lease": "coordination.k8s.io/v1",
     KIND: f"{GROUP}/{VERSION}",
 }
+# What the API server answers that may pass by itself.
+_BUSY = (408, 409, 429)
 # Kinds that the operator makes, and therefore also looks through for what is not wanted any more.
 MADE = ("ConfigMap", "Service", "PodDisruptionBudget", "StatefulSet")
 # What is not a deployment's, or harms nobody when two operators make it.
@@ -315,6 +317,12 @@ class Cluster:
     def _count(self, verb: str, kind: str) -> None:
         with self._counting:
             self.requests[verb, kind] += 1
+
+
+def is_refusal(error: ApiException) -> bool:
+    """Tell whether the API server would say the same again."""
+    status = error.status or 500
+    return 400 <= status < 500 and status not in _BUSY
 
 
 def reason(error: ApiException) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 import urllib3
 from kubernetes.client.exceptions import ApiException
 
-from espha_operator.reconcile.cluster import reason
+from espha_operator.reconcile.cluster import is_refusal, reason
 from espha_operator.reconcile.lease import NotHeldError
 from espha_operator.reconcile.pauses import Pauses
 
@@ -33,8 +33,8 @@ class Steps(Protocol):
     def step(self) -> None:
         """Do it once."""
 
-    def failed(self, error: Exception) -> None:
-        """Say that it has failed for a reason that nobody has foreseen."""
+    def failed(self, why: str) -> None:
+        """Say that it has failed, for a reason that will not pass by itself."""
 
 
 class Keeper:
@@ -82,6 +82,8 @@ class Keeper:
         try:
             self._steps.step()
         except ApiException as error:
+            if is_refusal(error):
+                self._tell(reason(error))
             return reason(error)
         except (OSError, urllib3.exceptions.HTTPError) as error:
             return f"the API server does not answer: {error}"
@@ -89,13 +91,14 @@ class Keeper:
             return str(error)
         except Exception as error:  # a deployment's own trouble, and never another one's
             _LOG.exception("%s/%s: a step has failed", *self._which[:2])
-            self._tell(error)
-            return f"{type(error).__name__}: {error}"
+            why = f"{type(error).__name__}: {error}"
+            self._tell(why)
+            return why
         return ""
 
-    def _tell(self, error: Exception) -> None:
+    def _tell(self, why: str) -> None:
         try:
-            self._steps.failed(error)
+            self._steps.failed(why)
         except Exception as second:
             _LOG.warning("%s/%s: the status cannot say so: %s", *self._which[:2], second)
 

@@ -23,7 +23,7 @@ from espha_operator.reconcile import (
 from espha_operator.reconcile.adapter_view import AdapterView
 from espha_operator.reconcile.applier import REFUSED, Applier
 from espha_operator.reconcile.claims import Claims
-from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.reconcile.cluster import Cluster, is_refusal, reason
 from espha_operator.reconcile.disks import DiskKeeper, Scene
 from espha_operator.reconcile.last_good import LastGood
 from espha_operator.reconcile.observe import Observed, observe
@@ -39,6 +39,7 @@ from espha_operator.resources.meta import Object, token_name
 from espha_operator.status import adapters, build, checks
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.reasons import Reason
+from espha_operator.status.texts import listed
 
 # Seconds between two looks at a ConfigMap with a model, which nobody watches: its owner is a user.
 MODEL_AGAIN = 15.0
@@ -100,12 +101,15 @@ class Reconciler:
         before = self._reporter.before(resource)
         parsed = models.parse(resource, self._images)
         if isinstance(parsed, Verdict):
+            self._order_logs.seen(resource["metadata"]["uid"])
             self._look(resource, before, parsed)
             return
+        if self._order_logs.must_wait(parsed):
+            return
         seen = observe(self._cluster, parsed)
-        created = resource["metadata"].get("creationTimestamp", "")
-        facts = self._facts(parsed, seen, before, created, paused=is_paused(resource))
-        self._label(facts, seen)
+        facts = self._facts(parsed, seen, before, paused=is_paused(resource))
+        self._order_logs.seen(parsed.uid)
+        unlabelled = self._label(facts, seen)
         proof = partial(self._tokens.of, parsed)
         self._disks.look(Scene(resource, facts, seen.pods, proof))
         guarded = self._roller.guarded(facts, seen)
@@ -119,7 +123,8 @@ class Reconciler:
         switchover.follow(self._cluster, resource, facts, addresses, proof)
         if not facts.paused:
             self._disks.follow(Scene(resource, facts, seen.pods, proof))
-        self._report(resource, before, facts)
+        error = listed(filter(None, [facts.error, *unlabelled]))
+        self._report(resource, before, facts.replace(error=error))
 
     def _look(self, resource: Object, before: Status, wrong: Verdict) -> None:
         """Change nothing where the spec cannot be read; but what runs is looked at, and told."""
@@ -135,29 +140,29 @@ class Reconciler:
         self._reporter.report(resource, before, after)
         self._reporter.recorder.engines(resource, before, facts)
 
-    def failed(self, error: Exception) -> None:
-        """Say in the status that a step has failed for a reason that nobody has foreseen."""
+    def failed(self, why: str) -> None:
+        """Say in the status why a step did not come to its end."""
         resource = self._cluster.get(KIND, self._namespace, self._name)
         if resource is None or "deletionTimestamp" in resource["metadata"]:
             return
         before = self._reporter.before(resource)
         generation = resource["metadata"]["generation"]
-        after = build.failed(before, error, generation, datetime.now(UTC))
+        after = build.failed(before, why, generation, datetime.now(UTC))
         self._reporter.report(resource, before, after)
 
     def _apply(self, facts: Facts) -> Facts:
         wanted = plan.plan(facts)
         if wanted is None:
             return facts
-        holding = upgrades.hold(wanted, facts)
+        holding = upgrades.hold(wanted, facts, partial(self._there, "ConfigMap"))
         facts = facts.replace(promised=plan.promised(holding.wanted))
         if facts.paused:
             return facts
         deployment = facts.deployment
-        for name, change in holding.patches.items():
-            self._cluster.patch("StatefulSet", deployment.namespace, name, change)
+        patched = [self._patch(*which, change) for which, change in holding.patches.items()]
         fitted, leaving = self._disks.fit(deployment, holding.wanted)
         refused = (
+            *patched,
             self._keep_token(deployment),
             self._applier.apply(
                 deployment,
@@ -165,7 +170,7 @@ class Reconciler:
                 plan.kept(facts) | holding.kept | leaving,
             ),
         )
-        return facts.replace(error=" ".join(filter(None, refused)))
+        return facts.replace(error=listed(filter(None, refused)))
 
     def _keep_token(self, deployment: Deployment) -> str:
         error, due = self._token
@@ -180,15 +185,19 @@ class Reconciler:
         return error
 
     def _facts(
-        self, deployment: Deployment, seen: Observed, before: Status, created: str, *, paused: bool
+        self, deployment: Deployment, seen: Observed, before: Status, *, paused: bool
     ) -> Facts:
         was = before.condition("Progressing")
         known = versions.read(self._cluster, deployment)
         model = versions.settled(self._read_model(deployment, known), known)
-        if isinstance(model, ModelFacts):
-            model = self._unless_claimed(deployment, created, model)
-        last_good = self._planned_last(deployment, model, before)
-        planned = model if isinstance(model, ModelFacts) else last_good
+        planned = model if isinstance(model, ModelFacts) else None
+        if planned is None:
+            planned = self._last_good.find(deployment, before.model)
+        conflict = planned and self._conflict(deployment, planned)
+        if conflict:  # nor may the model that was valid last go on
+            model, planned = conflict, None
+        elif planned:
+            self._last_good.keep(planned)
         if deployment.spec.adapters.from_model:
             leading = versions.leading(deployment, known, seen.engines, planned)
             deployment = connectors.with_adapters(deployment, leading)
@@ -198,7 +207,7 @@ class Reconciler:
             seen.sets,
             seen.serving,
             seen.engines,
-            last_good=last_good,
+            last_good=None if planned is model else planned,
             images={pod.name: pod.image for pod in seen.pods},
             paused=paused,
             versions=known,
@@ -211,20 +220,10 @@ class Reconciler:
         )
         return self._with_topics(facts)
 
-    def _planned_last(
-        self, deployment: Deployment, model: ModelFacts | Verdict, before: Status
-    ) -> ModelFacts | None:
-        if isinstance(model, ModelFacts):
-            self._last_good.keep(model)
-            return None
-        return self._last_good.find(deployment, before.model)
-
-    def _unless_claimed(
-        self, deployment: Deployment, created: str, model: ModelFacts
-    ) -> ModelFacts | Verdict:
-        other = self._order_logs.first(deployment, created, model.prefix)
+    def _conflict(self, deployment: Deployment, model: ModelFacts) -> Verdict | None:
+        other = self._order_logs.claim(deployment, model.prefix)
         if not other:
-            return model
+            return None
         text = f"{other} writes topics {model.prefix}.* on the same Kafka, and came first:"
         return Verdict(Reason.CONFLICT, f"{text} give spec.topics.prefix another value.")
 
@@ -266,13 +265,29 @@ class Reconciler:
             self._keeper = (bootstrap, TopicKeeper(bootstrap))
         return self._keeper[1]
 
-    def _label(self, facts: Facts, seen: Observed) -> None:
+    def _there(self, kind: str, name: str) -> Object | None:
+        return self._cluster.get(kind, self._namespace, name)
+
+    def _patch(self, kind: str, name: str, change: Object) -> str:
+        """Merge a change into an object; return what the API server refuses, as a sentence."""
+        try:
+            self._cluster.patch(kind, self._namespace, name, change)
+        except ApiException as error:
+            if not is_refusal(error):
+                raise
+            return f"{kind} {name}: {reason(error)}"
+        return ""
+
+    def _label(self, facts: Facts, seen: Observed) -> list[str]:
+        """Mirror roles to pods' labels; return what the API server refuses."""
         engines = {pod.name: pod.role for pod in seen.pods if pod.component == "engine"}
         others = {pod.name: pod.role for pod in seen.pods if pod.component == "adapter"}
         changed = {**build.roles(facts, engines), **adapters.roles(facts, others)}
-        for pod, role in changed.items():
-            if self._labels.take():
-                self._cluster.patch("Pod", self._namespace, pod, build.role_patch(role))
+        return [
+            self._patch("Pod", pod, build.role_patch(role))
+            for pod, role in changed.items()
+            if self._labels.take()
+        ]
 
 
 def is_paused(resource: Object) -> bool:

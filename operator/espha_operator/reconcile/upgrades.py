@@ -17,14 +17,13 @@ from espha_operator.api.images import ImagePolicy, Images, Upgrades
 from espha_operator.api.status import UsedImages
 from espha_operator.reconcile import plan
 from espha_operator.reconcile.turns import Turns
+from espha_operator.resources.kafka import FORMAT
 from espha_operator.resources.meta import Object, checksum
 from espha_operator.status import rollout
 from espha_operator.status.facts import Facts, SetFacts, Upgrade
 from espha_operator.status.reasons import Reason
 from espha_operator.status.storage import DiskFacts
 
-# Objects that make pods, or that pods read when they start.
-_HELD = ("StatefulSet", "ConfigMap")
 # Applying on the server leaves what older versions had given, and the API server takes no mixture.
 _ON_DELETE = {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}}
 _SAMPLE_ADAPTER = {"volume": {"claimName": "v"}, "file": {"path": "/data/x.csv"}, "name": "a"}
@@ -145,30 +144,54 @@ class Holding:
     Attributes:
         wanted: those that are to be applied.
         kept: names of those that stay as they are.
-        patches: what is to be merged into StatefulSets before that, by name.
+        patches: what is to be merged into objects before that, by kind and name.
     """
 
     wanted: list[Object]
     kept: frozenset[str] = frozenset()
-    patches: Mapping[str, Object] = field(default_factory=dict)
+    patches: Mapping[tuple[str, str], Object] = field(default_factory=dict)
 
 
-def hold(wanted: list[Object], facts: Facts) -> Holding:
-    """Leave out what makes pods and is there already, when an upgrade is held back."""
+def hold(wanted: list[Object], facts: Facts, config_map: Callable[[str], Object | None]) -> Holding:
+    """Leave out what makes pods and is there already, when an upgrade is held back.
+
+    Args:
+        wanted: all objects of the deployment.
+        facts: what is known of it.
+        config_map: returns what is there by a name.
+    """
     there = facts.sets
     sets = {_name(one): one for one in wanted if one["kind"] == "StatefulSet"}
     known = {name: one for name, one in sets.items() if name in there}
     if not (facts.upgrade and facts.upgrade.held):
         own = (name for name in known if there[name].rolls_itself)
-        return Holding(wanted, patches=dict.fromkeys(own, _ON_DELETE))
-    left = [one for one in wanted if not (one["kind"] in _HELD and _name(one) in there)]
+        return Holding(wanted, patches={("StatefulSet", name): _ON_DELETE for name in own})
+    files = {
+        _name(one): (one, config_map(_name(one)))
+        for one in wanted
+        if one["kind"] == "ConfigMap" and _name(one) in there
+    }
+    held = {("StatefulSet", name) for name in known}
+    held |= {("ConfigMap", name) for name, (_, found) in files.items() if found}
+    left = [one for one in wanted if (one["kind"], _name(one)) not in held]
     counts = {name: one["spec"]["replicas"] for name, one in known.items()}
-    patches = {
-        name: {"spec": {"replicas": count}}
+    patches: dict[tuple[str, str], Object] = {
+        ("StatefulSet", name): {"spec": {"replicas": count}}
         for name, count in counts.items()
         if there[name].wanted != count
     }
+    for name, (one, found) in files.items():
+        change = _passing(one, found)
+        if change:
+            patches["ConfigMap", name] = {"data": change}
     return Holding(left, frozenset(known), patches)
+
+
+def _passing(wanted: Object, found: Object | None) -> dict[str, str]:
+    """Return what of a ConfigMap may change at any time: what an empty volume is to begin with."""
+    text = wanted["data"].get(FORMAT)
+    before = ((found or {}).get("data") or {}).get(FORMAT)
+    return {FORMAT: text} if found and text is not None and text != before else {}
 
 
 def _name(thing: Object) -> str:

@@ -11,6 +11,8 @@ from espha_operator.resources.templates import render
 
 COMPONENT = "kafka"
 CONTROLLER_PORT = 9093
+FORMAT = "format"
+"""The key of what brokers with empty volumes read; its change restarts nobody."""
 NEW = "new\n"
 """What lets all brokers begin with empty volumes."""
 
@@ -26,7 +28,7 @@ def kafka(deployment: Deployment, may_format: str = NEW) -> list[Object]:
     files = _files(deployment)
     peers = {"client": KAFKA_PORT, "controller": CONTROLLER_PORT}
     return [
-        common.config_map(deployment, name, COMPONENT, {**files, "format": may_format}),
+        common.config_map(deployment, name, COMPONENT, {**files, FORMAT: may_format}),
         common.service(deployment, f"{name}-headless", COMPONENT, peers, headless=True),
         common.service(deployment, name, COMPONENT, {"client": KAFKA_PORT}),
         *(_broker(deployment, f"{name}-{broker}", peers) for broker in _numbers(deployment)),

@@ -55,9 +55,9 @@ def conditions(
     ]
 
 
-def failed(before: Status, error: Exception, generation: int, now: datetime) -> Status:
-    """Return the status after a step in which the operator itself failed; the rest stays."""
-    text = f"{type(error).__name__}: {error}".split("\n", 1)[0][:_LONGEST]
+def failed(before: Status, why: str, generation: int, now: datetime) -> Status:
+    """Return the status after a step that did not come to its end; the rest stays."""
+    text = why.split("\n", 1)[0][:_LONGEST]
     after = _with(before, _stuck(Verdict(Reason.RECONCILE_FAILED, text)), generation, now)
     return after.model_copy(update={"phase": "Degraded"}) if before.active else after
 

@@ -50,7 +50,7 @@ class Reason(Explained):
     )
     CONFLICT = (
         "Conflict",
-        "Another deployment, made earlier, writes the same topics on the same Kafka.",
+        "Another deployment, which came first, writes the same topics on the same Kafka.",
         False,
         True,
     )

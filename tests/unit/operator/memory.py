@@ -46,7 +46,7 @@ class MemoryCluster:
         self.asked: list[str] = []
         """What was not read from the store."""
         self.refuses: dict[str, ApiException] = {}
-        """What an apply of an object is answered with, by its name."""
+        """What applies are answered with, by an object's name; patches by `patch NAME`."""
         self.held = False
         """Pods stay as they are until they are rolled."""
 
@@ -117,8 +117,13 @@ class MemoryCluster:
         return self.objects["EspHaDeployment", name]
 
     def patch(self, kind: str, namespace: str, name: str, change: Object) -> None:
-        """Merge labels and annotations, and a number of replicas."""
+        """Merge labels, annotations and data, and a number of replicas."""
         self.writes.append(f"patch {kind} {name}")
+        if f"patch {name}" in self.refuses:
+            raise self.refuses[f"patch {name}"]
+        if "data" in change:
+            self.objects[kind, name]["data"] |= change["data"]
+            return
         if "spec" in change:
             self.objects[kind, name]["spec"] |= change["spec"]
             self.roll(name)
@@ -199,7 +204,8 @@ class Play(Reconciler):
     def __init__(
         self, cluster: MemoryCluster, namespace: str = "shop", upgrader: Upgrader | None = None
     ) -> None:
-        self.clock, self.cluster, self.order_logs = Clock(), cluster, OrderLogs()
+        self.clock, self.cluster = Clock(), cluster
+        self.order_logs = OrderLogs(self.clock)
         super().__init__(
             cluster,  # type: ignore[arg-type]
             namespace,

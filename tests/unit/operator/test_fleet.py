@@ -9,6 +9,10 @@ import pytest
 from espha_operator.reconcile import fleet
 from espha_operator.reconcile.fleet import Fleet
 from support.servers import wait_until
+from unit.operator.memory import refusal
+
+REFUSALS = {"forbidden": 403, "busy": 429, "away": 503}
+"""Names of deployments, and what the API server answers to their steps."""
 
 
 class _Steps:
@@ -23,9 +27,11 @@ class _Steps:
             self._release.wait()
         if self._name == "fails":
             raise AttributeError("nobody has thought of this")
+        if self._name in REFUSALS:
+            raise refusal(REFUSALS[self._name], self._name)
 
-    def failed(self, error: Exception) -> None:
-        self._done[f"said: {error}"] += 1
+    def failed(self, why: str) -> None:
+        self._done[f"said: {why}"] += 1
 
 
 @pytest.fixture
@@ -73,3 +79,11 @@ def test_a_deployment_that_has_gone_is_stepped_no_more(good: Fleet, done: Counte
     good.add(("shop", "b", "new"), later=False)
     good.remove(("shop", "b", "old"))
     assert list(good.ages()) == ["shop/b"]
+
+
+def test_what_the_api_server_refuses_for_good_is_told(good: Fleet, done: Counter[str]) -> None:
+    """What passes by itself is not."""
+    for name in REFUSALS:
+        good.add(("shop", name, name), later=False)
+    wait_until(lambda: all(done[name] >= 2 for name in REFUSALS), 30, "two steps of each")
+    assert {name for name in done if name.startswith("said: ")} == {"said: forbidden"}

@@ -149,13 +149,12 @@ def test_a_pod_that_always_finds_new_words_causes_few_writes(
 
 
 def test_two_deployments_do_not_share_an_order_log(cluster: MemoryCluster, steps: Play) -> None:
-    """The one whose resource was made first goes on."""
+    """Whoever has it keeps it; the other one does nothing, also with a model of before."""
     servers = {"external": {"bootstrapServers": ["a:9092", "B:9092"]}}
     resource = cluster.objects["EspHaDeployment", "demo"]
     resource["spec"]["kafka"] = servers
-    resource["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
     first = replace(samples.deployment(kafka=servers), uid="uid-0", name="first")
-    steps.order_logs.first(first, "2026-01-01T00:00:00Z", samples.MODEL.prefix)
+    steps.order_logs.claim(first, samples.MODEL.prefix)
     steps.until_quiet()
     reason, message = (status(cluster)["conditions"][0][key] for key in ("reason", "message"))
     assert reason == "Conflict"
@@ -164,3 +163,48 @@ def test_two_deployments_do_not_share_an_order_log(cluster: MemoryCluster, steps
     steps.order_logs.drop("uid-0")
     steps.until_quiet()
     assert status(cluster)["conditions"][0]["reason"] == "Valid"
+
+
+def test_one_that_has_lost_its_order_log_is_not_changed_any_more(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    """A move to servers where another one has it: nothing is made of it, nor of its old model."""
+    resource = cluster.objects["EspHaDeployment", "demo"]
+    here, there = ({"external": {"bootstrapServers": [f"{host}:9092"]}} for host in "ab")
+    resource["spec"]["kafka"] = here
+    steps.until_quiet()
+    made = copy.deepcopy(cluster.objects["StatefulSet", "demo-engine"])
+    other = replace(samples.deployment(kafka=there), uid="uid-0", name="other")
+    assert steps.order_logs.claim(other, samples.MODEL.prefix) == ""
+    resource["spec"]["kafka"] = there
+    steps.until_quiet()
+    assert status(cluster)["conditions"][0]["reason"] == "Conflict"
+    assert cluster.objects["StatefulSet", "demo-engine"] == made
+
+
+def test_an_operator_that_starts_lets_the_first_one_go_first(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    resource = cluster.objects["EspHaDeployment", "demo"]
+    resource["spec"]["kafka"] = {"external": {"bootstrapServers": ["a:9092"]}}
+    resource["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    before = {"uid": "uid-0", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    steps.order_logs.expect([{"metadata": before}, resource])
+    steps.step()
+    assert cluster.writes == []
+    steps.order_logs.seen("uid-0")
+    steps.until_quiet()
+    assert status(cluster)["conditions"][0]["reason"] == "Valid"
+
+
+def test_a_refused_label_stops_nothing_and_is_told(cluster: MemoryCluster, steps: Play) -> None:
+    cluster.refuses["patch demo-engine-0"] = refusal(403, "labels are not yours")
+    for _ in range(5):
+        steps.clock.now += 3.1
+        steps.step()
+    assert ("StatefulSet", "demo-output-result") in cluster.objects
+    ready = next(one for one in status(cluster)["conditions"] if one["type"] == "Ready")
+    assert (ready["status"], ready["message"]) == (
+        "False",
+        "Pod demo-engine-0: labels are not yours",
+    )

@@ -9,6 +9,7 @@ from espha_operator.api.images import ImagePolicy, Images, Upgrades
 from espha_operator.reconcile import upgrades
 from espha_operator.reconcile.turns import Turns
 from espha_operator.reconcile.upgrades import Upgrader
+from espha_operator.status.storage import DiskFacts
 from unit.operator.memory import MemoryCluster, Play, status
 
 Object = dict[str, Any]
@@ -183,6 +184,31 @@ def test_what_others_delete_comes_back_while_templates_are_held(running: MemoryC
     assert ("Service", "demo-kafka") in running.objects
     kept = templates(running)["demo-output-result"]["spec"]["containers"][0]["image"]
     assert kept == Images().engine_image
+
+
+def test_files_that_others_delete_come_back_while_templates_are_held(
+    running: MemoryCluster,
+) -> None:
+    """Pods could not start without them."""
+    play = operator(running, policy="Manual")
+    play.until_quiet()
+    del running.objects["ConfigMap", "demo-kafka"]
+    play.clock.now += 60
+    play.until_quiet()
+    assert ("ConfigMap", "demo-kafka") in running.objects
+
+
+def test_a_broker_may_begin_with_an_empty_volume_while_templates_are_held(
+    running: MemoryCluster,
+) -> None:
+    play = operator(running, policy="Manual")
+    play.until_quiet()
+    files = copy.deepcopy(running.objects["ConfigMap", "demo-kafka"]["data"])
+    assert files["format"] != "2\n"
+    play._disks.known = DiskFacts(formatted=True, may_format=frozenset({2}))
+    play.until_quiet()
+    kept = running.objects["ConfigMap", "demo-kafka"]["data"]
+    assert kept == {**files, "format": "2\n"}
 
 
 def test_a_rollback_of_the_operator_brings_the_older_images_back(running: MemoryCluster) -> None:
