@@ -43,8 +43,8 @@ GROUP = ("espha.dev", "v1alpha1")
 RUNNING = "app.kubernetes.io/name=espha-operator"
 GROWTH = 30
 """MiB that memory may grow in a part."""
-PAUSE_S = 5.0
-"""Between two steps of a deployment that does nothing wrong, in 99 of 100 cases."""
+LONGER = 2.0
+"""Times as long as without the poison pauses between steps of the others may be, p99."""
 
 
 class Scene:
@@ -190,9 +190,9 @@ def test_fifty_deployments(scene: Scene, capsys: pytest.CaptureFixture[str]) -> 
     for name, lines in parts.items():
         assert max(one["rss"] for one in lines) < 400, name
         assert growth(lines) < GROWTH, f"{name}: memory has grown by {growth(lines)} MiB"
-        waited = pauses(lines, "/".join(scene.names[0]))
-        assert quantiles(waited, n=100)[98] < PAUSE_S, f"{name}: others wait"
     poisonous = "/".join(scene.names[0])
+    usual, beside = (quantiles(pauses(one, poisonous), n=100)[98] for one in parts.values())
+    assert beside < LONGER * usual, "others wait"
     healthy = {f"{one}/{other}" for one, other in scene.names} - {poisonous}
     assert {name for name, _, _ in steps(parts["one is poisonous"])} >= healthy
     assert scene.ready() >= COUNT - 1
