@@ -94,7 +94,7 @@ class Status(Part):
     engines: str | None = Field(None, description="Engines in sync, of those wanted.")
     kafka: str | None = Field(None, description="Brokers ready, of those wanted; or external.")
     zookeeper: str | None = Field(None, description="Servers ready, of those wanted; or external.")
-    model: str | None = Field(None, description="The model: project@digest.")
+    model: str | None = Field(None, description="The model that leads: project@digest.")
     failovers: int | None = Field(None, description="How often another engine has taken over.")
     engine_replicas: int | None = Field(None, description="Engine pods, for the scale subresource.")
     selector: str | None = Field(

@@ -10,6 +10,7 @@ from espha_operator.api.status import Condition, Phase, Status, UsedImages
 from espha_operator.status.adapters import adapters
 from espha_operator.status.checks import CHAIN, judge
 from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.model_change import running
 from espha_operator.status.reasons import Reason
 
 # Characters of an error in a message.
@@ -27,7 +28,7 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         engines=_of(_in_sync(facts), facts.deployment.spec.engines.replicas),
         kafka=_servers(facts, "kafka"),
         zookeeper=_servers(facts, "zookeeper"),
-        model=facts.planned.label if facts.planned else before.model,
+        model=_model(facts) or before.model,
         failovers=facts.active.epoch - 1 if facts.active else before.failovers,
         engine_replicas=facts.set("engine").exist,
         selector=selector(facts.deployment.name, "engine"),
@@ -36,6 +37,16 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         adapters=adapters(facts, before.adapters),
         conditions=conditions(before.conditions, verdicts, generation, now),
     )
+
+
+def _model(facts: Facts) -> str | None:
+    """Return the label of the model that leads; of the planned one where that is not known."""
+    planned, active = facts.planned, facts.active
+    if planned is None:
+        return None
+    if active is None or active.engine is None or running(facts) == planned.digest:
+        return planned.label
+    return active.engine.model[:_LONGEST]
 
 
 def _images(facts: Facts, before: Status) -> UsedImages | None:

@@ -126,8 +126,11 @@ def model_rolled_out(facts: Facts) -> Verdict:
     ]
     if others:
         return Verdict(Reason.FOLLOWING, f"{label} leads; {', '.join(others)} go over to it.")
-    back = f" {_passed_over(facts)}" if facts.deployment.rollback else ""
-    return Verdict(Reason.ROLLED_OUT, f"All engines that answer run {label}.{back}")
+    back = [_passed_over(facts)] if facts.deployment.rollback else []
+    since = active.engine.since
+    begun = [f"Its state began empty behind order record {since}."] if since else []
+    said = [f"All engines that answer run {label}.", *begun, *back]
+    return Verdict(Reason.ROLLED_OUT, " ".join(said))
 
 
 def _under_way(facts: Facts, active: ReplicaStatus, leads: str) -> Verdict:

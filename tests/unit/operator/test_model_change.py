@@ -1,6 +1,7 @@
 """A change of the model, as the operator sees it: what it asks for, says, makes and keeps."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
 from espha.reader import read_project
 from espha_operator.api.deployment import ModelVersion
+from espha_operator.api.status import Status
 from espha_operator.reconcile import models, versions
 from espha_operator.resources import adapters, engines
+from espha_operator.status.build import build
 from espha_operator.status.facts import Facts, Verdict
 from espha_operator.status.model_change import Change, decide, kept, model_rolled_out, running
 from espha_operator.status.reasons import Reason
@@ -131,12 +134,25 @@ def test_a_single_engine_goes_over_when_its_pod_has_the_new_model() -> None:
             Reason.ROLLED_OUT,
             "All engines that answer run HA_Project@9f2c.",
         ),
+        (
+            [engine(2, ACTIVE, NEW, log_model=NEW, since=7)],
+            Reason.ROLLED_OUT,
+            "run HA_Project@9f2c. Its state began empty behind order record 7.",
+        ),
     ],
 )
 def test_how_far_it_is(told: list[ReplicaStatus], reason: Reason, said: str) -> None:
     verdict = model_rolled_out(facts(*told))
     assert (verdict.reason, verdict.ok) == (reason, reason is Reason.ROLLED_OUT)
     assert said in verdict.message
+
+
+def test_the_status_names_the_model_that_leads() -> None:
+    """Also while another one is wanted, and cannot lead."""
+    seen, now = facts(A, B), datetime.now(UTC)
+    known = seen.replace(versions=(ModelVersion(OLD, "<project/>"),))
+    assert build(known, Status(), now).model == "p@01d0"
+    assert build(seen, Status(), now).model == MODEL.label
 
 
 def test_a_comment_changes_nothing() -> None:
