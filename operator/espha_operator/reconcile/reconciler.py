@@ -26,7 +26,7 @@ from espha_operator.reconcile.claims import Claims
 from espha_operator.reconcile.cluster import Cluster, is_refusal, reason
 from espha_operator.reconcile.disks import DiskKeeper, Scene
 from espha_operator.reconcile.last_good import LastGood
-from espha_operator.reconcile.observe import Observed, observe
+from espha_operator.reconcile.observe import Observed, observe, owners
 from espha_operator.reconcile.order_logs import OrderLogs
 from espha_operator.reconcile.pace import Pace
 from espha_operator.reconcile.reporter import Reporter
@@ -154,11 +154,11 @@ class Reconciler:
         wanted = plan.plan(facts)
         if wanted is None:
             return facts
-        holding = upgrades.hold(wanted, facts, partial(self._there, "ConfigMap"))
+        deployment = facts.deployment
+        holding = upgrades.hold(wanted, facts, partial(self._files, deployment.uid))
         facts = facts.replace(promised=plan.promised(holding.wanted))
         if facts.paused:
             return facts
-        deployment = facts.deployment
         patched = [self._patch(*which, change) for which, change in holding.patches.items()]
         fitted, leaving = self._disks.fit(deployment, holding.wanted)
         refused = (
@@ -193,7 +193,7 @@ class Reconciler:
         planned = model if isinstance(model, ModelFacts) else None
         if planned is None:
             planned = self._last_good.find(deployment, before.model)
-        conflict = planned and self._conflict(deployment, planned)
+        conflict = self._conflict(deployment, planned) if planned else None
         if conflict:  # nor may the model that was valid last go on
             model, planned = conflict, None
         elif planned:
@@ -265,8 +265,10 @@ class Reconciler:
             self._keeper = (bootstrap, TopicKeeper(bootstrap))
         return self._keeper[1]
 
-    def _there(self, kind: str, name: str) -> Object | None:
-        return self._cluster.get(kind, self._namespace, name)
+    def _files(self, owner: str, name: str) -> Object | None:
+        """Return a ConfigMap that belongs to the deployment."""
+        found = self._cluster.get("ConfigMap", self._namespace, name)
+        return found if found and owner in owners(found) else None
 
     def _patch(self, kind: str, name: str, change: Object) -> str:
         """Merge a change into an object; return what the API server refuses, as a sentence."""

@@ -158,7 +158,7 @@ def hold(wanted: list[Object], facts: Facts, config_map: Callable[[str], Object 
     Args:
         wanted: all objects of the deployment.
         facts: what is known of it.
-        config_map: returns what is there by a name.
+        config_map: returns the one of the deployment with a name; None: there is none.
     """
     there = facts.sets
     sets = {_name(one): one for one in wanted if one["kind"] == "StatefulSet"}
