@@ -57,8 +57,13 @@ _HEALTHY_AFTER_S = 2.0
 """A child that has been in sync for so long does not crash in a loop."""
 _FIRST_WORD_S = 300.0
 _TICK_S = 0.1
-_LEAVE_S = 4.0
-"""So long an active replica may take to hand over when it is to end: shorter than a pod's grace."""
+LEAVE_S = 12.0
+"""So long an active replica may take to hand over when it is to end.
+
+Shorter than a pod's grace, and longer than brokers take to shut out one that a drain takes along,
+also with the patient settings for busy machines: until then a commit waits, and the end of the
+child would abort it. Meanwhile the supervisor goes on to end a child that hangs.
+"""
 _SILENT_S = 10.0
 """A child reports ten times a second; one that is silent for so long is frozen, and is killed.
 
@@ -412,7 +417,7 @@ class Supervisor:
 
         def leave() -> None:
             if hand_over:
-                hand_over.leave(self.status, self._child_ended, _LEAVE_S)
+                hand_over.leave(self.status, self._child_ended, LEAVE_S)
             child.kill()
 
         threading.Thread(target=leave, name="leave", daemon=True).start()

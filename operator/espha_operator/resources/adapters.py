@@ -58,7 +58,7 @@ def _adapter(
         ],
         checksum=checksum(digest, config),
         # An active one commits what is under way before it ends.
-        grace=10,
+        grace=supervised.GRACE,
         selector=own,
         template=adapter.pod,
         scratch=USUAL_ADAPTER.scratch,

@@ -68,7 +68,7 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         ],
         checksum=checksum(facts.digest),
         # An active engine hands over before it ends.
-        grace=10,
+        grace=supervised.GRACE,
         storage=spec.snapshots.storage,
         volume=_SNAPSHOTS,
         template=spec.pod,

@@ -11,8 +11,9 @@ from espha.adapters.config import load
 from espha.adapters.file_input.spec import InputFile
 from espha.adapters.file_output.spec import OutputFile
 from espha.adapters.types import InputConfig, OutputConfig
+from espha.ha.supervisor import LEAVE_S
 from espha.protocol import brokers
-from espha_operator.resources import adapters, engines, kafka, zookeeper
+from espha_operator.resources import adapters, engines, kafka, supervised, zookeeper
 from unit.operator.samples import FULL, MODEL, deployment
 
 Objects = list[dict[str, Any]]
@@ -217,6 +218,10 @@ def test_every_pod_is_restricted() -> None:
         assert inner["allowPrivilegeEscalation"] is False
         assert inner["capabilities"] == {"drop": ["ALL"]}
         assert inner["readOnlyRootFilesystem"] is True
+
+
+def test_a_pod_has_time_to_hand_over_before_it_is_killed() -> None:
+    assert supervised.GRACE >= LEAVE_S + 5
 
 
 def test_pods_fit_two_cores() -> None:
