@@ -66,7 +66,7 @@ def test_a_spec_that_nobody_has_seen_yet_is_progress() -> None:
 
 def test_an_operator_that_fails_is_told() -> None:
     well = build(healthy(), Status(), NOW)
-    assert health(resource(failed(well, KeyError("x"), 7, NOW))) == ("Degraded", "KeyError: 'x'")
+    assert health(resource(failed(well, "KeyError: 'x'", 7, NOW))) == ("Degraded", "KeyError: 'x'")
 
 
 def test_the_status_of_a_version_without_these_conditions_is_no_error() -> None:

@@ -10,7 +10,7 @@ from espha_operator.reconcile import upgrades
 from espha_operator.reconcile.turns import Turns
 from espha_operator.reconcile.upgrades import Upgrader
 from espha_operator.status.storage import DiskFacts
-from unit.operator.memory import MemoryCluster, Play, status
+from unit.operator.memory import Disks, MemoryCluster, Play, status
 
 Object = dict[str, Any]
 NEW = Images(engine_image="engine:2", kafka_image="kafka:2", zookeeper_image="zoo:2")
@@ -199,13 +199,14 @@ def test_files_that_others_delete_come_back_while_templates_are_held(
 
 
 def test_a_broker_may_begin_with_an_empty_volume_while_templates_are_held(
-    running: MemoryCluster,
+    running: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play = operator(running, policy="Manual")
     play.until_quiet()
     files = copy.deepcopy(running.objects["ConfigMap", "demo-kafka"]["data"])
     assert files["format"] != "2\n"
-    play._disks.known = DiskFacts(formatted=True, may_format=frozenset({2}))
+    known = DiskFacts(formatted=True, may_format=frozenset({2}))
+    monkeypatch.setattr(Disks, "known", known)
     play.until_quiet()
     kept = running.objects["ConfigMap", "demo-kafka"]["data"]
     assert kept == {**files, "format": "2\n"}

@@ -87,11 +87,11 @@ def test_failovers_stay_while_no_engine_is_active() -> None:
 
 def test_after_a_failed_step_what_is_known_stays() -> None:
     first = build(healthy(), Status(), NOW)
-    status = failed(first, KeyError("spec"), 8, LATER)
+    status = failed(first, "KeyError: 'spec'", 8, LATER)
     assert (status.phase, status.kafka, status.observed_generation) == ("Degraded", "3/3", 8)
     assert condition(status, "Ready").message == "KeyError: 'spec'"
     assert [one.type for one in status.conditions] == [one.type for one in first.conditions]
-    assert failed(Status(), KeyError("spec"), 8, LATER).conditions[-1].type == "Ready"
+    assert failed(Status(), "KeyError: 'spec'", 8, LATER).conditions[-1].type == "Ready"
 
 
 def test_the_newest_epoch_is_the_active_one() -> None:
