@@ -97,6 +97,7 @@ def test_a_deployment_from_its_start_to_its_second_life(place: Place) -> None:
     assert verify(place.folder, (), as_json=True) == 0
 
 
+@pytest.mark.long
 def test_what_a_dead_keeper_leaves_is_ended_by_the_next_one(place: Place) -> None:
     place.wait_written()
     daemon = place.folder.running().daemon

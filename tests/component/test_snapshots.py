@@ -112,6 +112,7 @@ def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy_sample: Deploy
     check_output(deployment, 13)
 
 
+@pytest.mark.long
 def test_what_is_missing_is_named(deploy_sample: Deploy) -> None:
     """The log is cut and the snapshot damaged: the engine does not pretend to know the state."""
     deployment = deploy_sample(1)
