@@ -122,6 +122,7 @@ def recomputed(deployment: Deployment) -> dict[str, list[str]]:
     return lines
 
 
+@pytest.mark.long
 def test_every_window_stays_in_sync_through_take_overs(deployment: Deployment) -> None:
     """Two active engines die under load; then only time passes; nobody is out of sync."""
     with Feeder(deployment, rows(), ROWS_A_SECOND) as feeder:

@@ -235,6 +235,7 @@ def kill(deployment: Deployment, spared: Replica | None) -> None:
     wait_until(newer, LIMIT_S, "somebody takes over")
 
 
+@pytest.mark.long
 def test_a_model_that_fails_in_the_shadow_never_leads(
     deployment: Deployment, tmp_path: Path
 ) -> None:
