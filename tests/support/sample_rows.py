@@ -55,9 +55,12 @@ def _said(engine: Replica, name: str) -> int:
 
 
 def cut(deployment: Deployment, topic: str, before: int | None = None) -> int:
-    """Remove records as retention does, by default all; return the offset that comes first then."""
+    """Remove records as retention does, by default all; return the offset that comes first then.
+
+    What has just been committed stands below the stable end a moment later.
+    """
     bootstrap = deployment.kafka.bootstrap
-    end = Offsets(bootstrap).end(topic) if before is None else before
+    end = Offsets(bootstrap).settled(topic) if before is None else before
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_records([TopicPartition(topic, 0, end)]).values():
         future.result(30)
