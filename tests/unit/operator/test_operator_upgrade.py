@@ -65,6 +65,13 @@ def running(cluster: MemoryCluster, steps: Play) -> MemoryCluster:
     return cluster
 
 
+@pytest.fixture
+def held(running: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """An operator with other templates, which hold back."""
+    monkeypatch.setattr(upgrades, "build", lambda images: "another")
+    return operator(running, policy="Manual")
+
+
 OLD_STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
 
 
@@ -145,12 +152,13 @@ def test_the_deployments_own_policy_comes_first(running: MemoryCluster) -> None:
     assert condition(running, "UpToDate") == ("True", "Current")
 
 
-def test_scaling_restarts_nobody_while_templates_are_held(running: MemoryCluster) -> None:
+def test_scaling_restarts_nobody_while_templates_are_held(
+    running: MemoryCluster, held: Play
+) -> None:
     before, made = pods(running), templates(running)
     spec(running)["engines"] = {"replicas": 5}
     change(running)
-    play = operator(running, policy="Manual")
-    play.until_quiet()
+    held.until_quiet()
     assert running.objects["StatefulSet", "demo-engine"]["spec"]["replicas"] == 5
     assert templates(running) == made
     assert {name: pods(running)[name] for name in before} == before
@@ -174,40 +182,39 @@ def test_what_users_change_comes_at_once_with_the_old_images(running: MemoryClus
     assert condition(running, "UpToDate") == ("False", "KeptByPolicy")
 
 
-def test_what_others_delete_comes_back_while_templates_are_held(running: MemoryCluster) -> None:
-    play = operator(running, policy="Manual")
-    play.until_quiet()
+def test_what_others_delete_comes_back_while_templates_are_held(
+    running: MemoryCluster, held: Play
+) -> None:
+    held.until_quiet()
     del running.objects["Service", "demo-kafka"]
     del running.objects["StatefulSet", "demo-output-result"]
-    play.clock.now += 60
-    play.until_quiet()
+    held.clock.now += 60
+    held.until_quiet()
     assert ("Service", "demo-kafka") in running.objects
     kept = templates(running)["demo-output-result"]["spec"]["containers"][0]["image"]
     assert kept == Images().engine_image
 
 
 def test_files_that_others_delete_come_back_while_templates_are_held(
-    running: MemoryCluster,
+    running: MemoryCluster, held: Play
 ) -> None:
     """Pods could not start without them."""
-    play = operator(running, policy="Manual")
-    play.until_quiet()
+    held.until_quiet()
     del running.objects["ConfigMap", "demo-kafka"]
-    play.clock.now += 60
-    play.until_quiet()
+    held.clock.now += 60
+    held.until_quiet()
     assert ("ConfigMap", "demo-kafka") in running.objects
 
 
 def test_a_broker_may_begin_with_an_empty_volume_while_templates_are_held(
-    running: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+    running: MemoryCluster, held: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play = operator(running, policy="Manual")
-    play.until_quiet()
+    held.until_quiet()
     files = copy.deepcopy(running.objects["ConfigMap", "demo-kafka"]["data"])
     assert files["format"] != "2\n"
     known = DiskFacts(formatted=True, may_format=frozenset({2}))
     monkeypatch.setattr(Disks, "known", known)
-    play.until_quiet()
+    held.until_quiet()
     kept = running.objects["ConfigMap", "demo-kafka"]["data"]
     assert kept == {**files, "format": "2\n"}
 
