@@ -1,5 +1,6 @@
 """One ZooKeeper and one three-broker Kafka for all component tests; topics are made a test."""
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,25 @@ from support.servers import JAR_CACHE, Kafka, ZooKeeper
 # Clients of ended tests look for the brokers when these have ended, too; said aloud, that would
 # stand below the summary of the tests, hundreds of lines of it.
 CLIENT_TUNING["log_level"] = 2
+
+
+MOST_LEFT_OPEN = 50
+"""Files and connections that a test may leave open."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_open() -> Iterator[None]:
+    """A test ends its connections: behind 1,024 of them select() fails, in other tests."""
+    before = _open()
+    yield
+    if _open() > before + MOST_LEFT_OPEN:
+        gc.collect()
+    left = _open() - before
+    assert left <= MOST_LEFT_OPEN, f"the test has left {left} files and connections open"
+
+
+def _open() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ fail.
 """
 
 import ast
+import gc
 import inspect
 import json
 import re
@@ -189,6 +190,7 @@ class Seat:
         """End it."""
         self._ended.set()
         self._thread.join(LIMIT_S)
+        assert not self._thread.is_alive(), f"{self.name} does not end"
 
 
 class Table:
@@ -245,8 +247,9 @@ class Table:
 def table(kafka: Kafka, spark: SparkSession) -> Iterator[Table]:
     made = Table(kafka, spark)
     yield made
-    for seat in made.seats:
-        seat.stop()
+    while made.seats:
+        made.seats.pop().stop()
+    gc.collect()  # connections last as long as engines, whose parts name each other
 
 
 def test_i1_only_the_newest_epoch_writes(table: Table) -> None:
