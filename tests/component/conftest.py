@@ -1,6 +1,7 @@
 """One ZooKeeper and one three-broker Kafka for all component tests; topics are made a test."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from support.servers import JAR_CACHE, Kafka, ZooKeeper
 # Clients of ended tests look for the brokers when these have ended, too; said aloud, that would
 # stand below the summary of the tests, hundreds of lines of it.
 CLIENT_TUNING["log_level"] = 2
+# Starts of engines are most of what these tests take: the better compiler would not pay here.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 MOST_LEFT_OPEN = 50
