@@ -5,13 +5,14 @@ when no operator is there. kopf takes off the one that older versions have put o
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 from typing import Any
 
 import kopf
 
-from espha_operator import webhook
+from espha_operator import metrics, webhook
 from espha_operator.api import GROUP, KIND, PLURAL, VERSION
 from espha_operator.api.images import Images
 from espha_operator.api.scope import Scope
@@ -46,6 +47,10 @@ async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) ->
     settings.persistence.finalizer = f"{GROUP}/operator"
     await asyncio.to_thread(_prepare, memo)
     memo.webhook = await webhook.start(memo.images)
+    memo.ends = contextlib.AsyncExitStack()
+    port = Scope().metrics_port
+    if port:
+        await memo.ends.enter_async_context(metrics.serving(memo.metrics, port))
 
 
 @kopf.on.cleanup()
@@ -55,6 +60,8 @@ async def cleanup(memo: kopf.Memo, **_: Any) -> None:
         memo.fleet.stop()
         await asyncio.to_thread(memo.leases.release)
     await webhook.stop()
+    if "ends" in memo:
+        await memo.ends.aclose()
 
 
 @kopf.on.event(GROUP, VERSION, PLURAL)
@@ -131,6 +138,9 @@ def _prepare(memo: kopf.Memo) -> None:
         )
 
     memo.fleet = Fleet(reconciler, memo.leases.holds)
+    memo.metrics = metrics.registry(
+        metrics.OperatorCollector(memo.fleet, memo.leases, cluster.store, cluster.requests)
+    )
 
 
 def _end(why: str) -> None:

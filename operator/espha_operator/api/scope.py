@@ -14,6 +14,8 @@ class Scope(BaseSettings):
     """Namespaces, separated by commas; empty: all of them."""
     namespace: str = "default"
     """The operator's own."""
+    metrics_port: int = 0
+    """Where Prometheus may ask; 0: nowhere."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:

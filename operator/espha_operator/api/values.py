@@ -66,6 +66,12 @@ class Webhook(Part):
     )
 
 
+class Metrics(Part):
+    """Metrics of the operator and of deployments, for Prometheus."""
+
+    enabled: bool = Field(True, description="Serve them on the pod's port 9090, at /metrics.")
+
+
 class DisruptionBudget(Part):
     """Whether the operator's pod may be evicted."""
 
@@ -115,6 +121,10 @@ class Values(Part):
     )
     webhook: Webhook = Field(
         default_factory=Webhook, description="The webhook that checks models when they are applied."
+    )
+    metrics: Metrics = Field(
+        default_factory=Metrics,
+        description="Metrics of the operator and of deployments, for Prometheus.",
     )
     service_account: ServiceAccount = Field(
         default_factory=ServiceAccount, description="The operator's identity."

@@ -5,10 +5,11 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import urllib3
 from kubernetes.client.exceptions import ApiException
+from prometheus_client import Histogram
 
 from espha_operator.reconcile.cluster import is_refusal, reason
 from espha_operator.reconcile.lease import NotHeldError
@@ -24,7 +25,30 @@ SPREAD = 5.0
 STUCK = 90.0
 Which = tuple[str, str, str]
 """Namespace, name and uid of a deployment."""
+STEPS = Histogram(
+    "espha_operator_step_seconds",
+    "How long steps of deployments took, by how they ended: well or failed.",
+    ["result"],
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 90),
+    registry=None,
+)
 _LOG = logging.getLogger(__name__)
+
+
+class KeptFacts(NamedTuple):
+    """How a deployment's steps go.
+
+    Attributes:
+        namespace: where it is.
+        name: what it is called.
+        age: seconds since a step has ended, in whatever way.
+        trouble: why the last step failed; empty: it did not.
+    """
+
+    namespace: str
+    name: str
+    age: float
+    trouble: str
 
 
 class Steps(Protocol):
@@ -72,7 +96,9 @@ class Keeper:
 
     def turn(self) -> bool:
         """Do a step; say whether it went well. What goes wrong is said, and never ends the task."""
+        began = time.monotonic()
         self.trouble = self._step()
+        STEPS.labels("failed" if self.trouble else "well").observe(time.monotonic() - began)
         if self.trouble:
             _LOG.warning("%s/%s: %s", *self._which[:2], self.trouble)
         return not self.trouble
@@ -150,9 +176,14 @@ class Fleet:
         """Where there are deployments."""
         return {namespace for namespace, _, _ in self._all()}
 
+    def facts(self) -> list[KeptFacts]:
+        """Return how the steps of each deployment go."""
+        kept = self._all().items()
+        return [KeptFacts(*which[:2], one.age, one.trouble) for which, one in kept]
+
     def ages(self) -> dict[str, float]:
         """Return how many seconds ago each deployment's last step ended, by `namespace/name`."""
-        return {f"{which[0]}/{which[1]}": one.age for which, one in self._all().items()}
+        return {f"{one.namespace}/{one.name}": one.age for one in self.facts()}
 
     def stuck(self) -> dict[str, float]:
         """Return those of them that are stuck, and for how long."""
