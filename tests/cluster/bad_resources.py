@@ -59,6 +59,7 @@ BAD: dict[str, dict[str, Object]] = {
         "ten engines": {"engines": {"replicas": 10}},
         "an image with a blank": {"engines": {"image": "espha engine"}},
         "an image in upper case": {"engines": {"image": "Espha/Engine:1"}},
+        "a forced model without its place": {"engines": {"forceModel": "0123456789ab"}},
         "a snapshot each moment": {"engines": {"snapshots": {"interval": 0}}},
         "no snapshots kept": {"engines": {"snapshots": {"retain": 0}}},
         "a volume too small": {"engines": {"snapshots": {"storage": {"size": "10Mi"}}}},

@@ -84,7 +84,7 @@ def choose(
     tail = decoded(topic, message.offset(), message.value()) if message else None
     if tail is None or tail.next_model == wanted:
         return Choice(given, wanted, wanted, tail, since=tail.next_since if tail else None)
-    if settings.force_model == f"{wanted}@{tail.sequence}":
+    if is_forced(settings.force_model, wanted, tail.sequence):
         _LOG.error("leads in place of the order log's model", model=tail.next_model, given=wanted)
         return Choice(given, wanted, wanted, tail, forced=tail.sequence)
     model = tail.next_model
@@ -108,6 +108,18 @@ def choose(
     if tail.switch or marked is None:
         return Choice(given, wanted, wanted, tail, shadow=True, start=end)
     return Choice(given, wanted, wanted, tail, True, marked.since, marked.offset)
+
+
+def is_forced(said: str, model: str, sequence: int) -> bool:
+    """Tell whether a model may lead behind an order record whatever the log is of.
+
+    Args:
+        said: `ESPHA_FORCE_MODEL`.
+        model: the model's digest.
+        sequence: of the last order record.
+    """
+    digest, _, behind = said.partition("@")
+    return bool(digest) and model.startswith(digest) and int(behind) == sequence
 
 
 def ask_for_shadow(

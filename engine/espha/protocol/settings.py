@@ -48,8 +48,8 @@ class Settings(BaseModel):
     model: Path = Field(Path("/etc/espha/model.xml"), description="The model's XML.")
     force_model: str = Field(
         "",
-        pattern=r"^([0-9a-f]{64}@[0-9]+)?$",
-        description="`DIGEST@SEQUENCE`: the engine's model, when it has this digest, may lead "
+        pattern=r"^([0-9a-f]{12,64}@[0-9]{1,18})?$",
+        description="`DIGEST@SEQUENCE`: the engine's model, when its digest begins so, may lead "
         "behind this order record, with empty state, although the log is of another model, which "
         "cannot commit anything there. It means nothing as soon as there is another order record.",
     )

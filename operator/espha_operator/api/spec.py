@@ -23,6 +23,14 @@ from espha_operator.api.servers import Kafka, PvcPolicy, Topics, ZooKeeper
 # `kubectl apply` keeps what it applied in an annotation as well. All annotations together may have
 # 256 KiB, and there < and > take six bytes each.
 INLINE_LIMIT = 120_000
+ForcedModel = Annotated[
+    str,
+    text(
+        "^[0-9a-f]{12,64}@[0-9]{1,18}$",
+        "Give DIGEST@SEQUENCE: 12 or more digits of the model's digest, and an order record.",
+        83,
+    ),
+]
 USUAL_ENGINE = Usual("100m", "768Mi", "1536Mi", least="1Gi", scratch="2Gi")
 
 
@@ -112,6 +120,13 @@ class Engines(Part):
     pod: PodTemplate | None = pod_field("the engines")
     snapshots: Snapshots = Field(
         default_factory=Snapshots, description="Snapshots of the engines' state."
+    )
+    force_model: ForcedModel | None = Field(
+        None,
+        description="DIGEST@SEQUENCE: spec.model, when its digest begins so, may lead behind this "
+        "order record, with empty state, although the model of the order log leads. For a model "
+        "that cannot commit anything any more, and can therefore not let another one begin. It "
+        "means nothing as soon as there is another order record.",
     )
 
 

@@ -89,6 +89,8 @@ def _settings(deployment: Deployment) -> Settings:
         snapshots="/var/lib/espha/snapshots",
         snapshot_interval_s=snapshots.interval,
         snapshots_retained=snapshots.retain,
+        # What is not asked for must not stand there: it would start engines again.
+        **({"force_model": spec.force_model} if spec.force_model else {}),
         # One name for all of them, so that scaling restarts nobody.
         peers=f"{deployment.domain(ENGINE)}:{HTTP_PORT}",
     )

@@ -10,6 +10,7 @@ import pytest
 
 from espha.connectors.topics import topic_plan
 from espha.engine import engine as module
+from espha.engine.choice import is_forced
 from espha.engine.engine import Engine
 from espha.engine.position import Position
 from espha.engine.shadow import ShadowError, Spared, Switched
@@ -552,6 +553,15 @@ def test_a_model_is_forced_where_the_old_one_can_commit_nothing(kafka: Kafka) ->
     live(Site(kafka, "A", "engine-0"), Switched)
     commit(kafka, kafka.log[-1], sequence=kafka.log[-1].sequence + 1, model="C", engine="e")
     live(Site(kafka, "B", "engine-1", factor=100), Switched, forced=last)
+
+
+def test_a_model_is_forced_by_the_first_digits_of_its_digest_behind_one_record_only() -> None:
+    digest = "0123456789abcdef" * 4
+    assert is_forced(f"{digest}@7", digest, 7)
+    assert is_forced(f"{digest[:12]}@7", digest, 7)
+    assert not is_forced(f"{digest[:12]}@7", digest, 8)
+    assert not is_forced("0123456789ac@7", digest, 7)
+    assert not is_forced("", digest, 7)
 
 
 def test_one_that_is_not_needed_goes_back_to_the_model_it_was_given() -> None:

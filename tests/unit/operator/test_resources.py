@@ -61,6 +61,13 @@ def test_engines_are_golden(golden: Callable[[str, Objects], None]) -> None:
     golden("engines", [*engines.model(made, MODEL), *engines.engines(made, MODEL)])
 
 
+def test_engines_are_told_which_model_may_lead_in_place_of_the_logs() -> None:
+    made = deployment(engines={"forceModel": f"{MODEL.digest[:12]}@4711"})
+    pods = named(engines.engines(made, MODEL), "StatefulSet", "demo-engine")["spec"]["template"]
+    told = {one["name"]: one.get("value") for one in pods["spec"]["containers"][0]["env"]}
+    assert told["ESPHA_FORCE_MODEL"] == f"{MODEL.digest[:12]}@4711"
+
+
 def test_adapters_are_golden(golden: Callable[[str, Objects], None]) -> None:
     golden("adapters", adapters.adapters(deployment(**FULL), MODEL.digest))
 
