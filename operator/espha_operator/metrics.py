@@ -58,7 +58,7 @@ class OperatorCollector(Collector):
     def _operator(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
             "espha_operator_requests",
-            "Requests to the API server, watches left out.",
+            "Requests to the API server; one that watches counts once.",
             labels=["verb", "kind"],
         )
         for key, count in self._requests.copy().items():

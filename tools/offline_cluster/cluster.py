@@ -93,9 +93,14 @@ def _usable() -> bool:
         command.run("docker", "start", *nodes(clients.CLUSTER))
     if not clients.kubeconfig().exists():
         _export_kubeconfig()
-    if clients.WORKERS and node.is_built(image):  # whoever started them, routes do not last
-        network.connect(fresh=False)
+    _join(image, fresh=False)  # whoever started them, routes do not last
     return _ready()
+
+
+def _join(image: str, *, fresh: bool) -> None:
+    network.close(nodes(clients.CLUSTER))
+    if clients.WORKERS and node.is_built(image):
+        network.connect(fresh)
 
 
 def _ready() -> bool:
@@ -129,8 +134,7 @@ def _create() -> None:
                 kind, "create", "cluster", "--name", clients.CLUSTER, "--image", image,
                 "--config", file, "--kubeconfig", clients.kubeconfig(), "--wait", "180s",
             )  # fmt: skip
-        if clients.WORKERS and node.is_built(image):
-            network.connect(fresh=True)
+        _join(image, fresh=True)
         if not _ready():
             raise Failure(f"the new cluster is not ready; see `docker logs {clients.NODE}`")
 

@@ -1,11 +1,11 @@
-"""The pods' network of a cluster with several nodes that were built here.
+"""The pods' network: closed in every cluster, and connected where several nodes were built here.
 
 Such a node brings a CNI that knows one range only. Each node gets its own range instead, the one
 that Kubernetes has given it, and a route to each of the others.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tools.offline_cluster import clients, command, wait
@@ -13,6 +13,8 @@ from tools.offline_cluster.say import Failure
 
 CONFIGURATION = "/etc/cni/net.d/10-espha.conflist"
 RANGES_SECONDS = 60
+PODS, SERVICES = "10.244.0.0/16", "10.96.0.0/16"
+"""The ranges of all pods and of all Services, as kind gives them."""
 _NETWORK = "kind"
 _ASK = ("docker", "exec", clients.NODE, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf")
 
@@ -24,6 +26,26 @@ class Place(NamedTuple):
     """Its own."""
     pods: str
     """The range of its pods."""
+
+
+def close(names: Iterable[str]) -> None:
+    """Have nobody answer for pods and Services that are not there; again after each start.
+
+    A node has a route to each of its pods. What is sent to one that is gone would leave the
+    cluster, and so would what is sent to a Service that kube-proxy does not know yet. Out there
+    something may take the connection, such as a proxy. A broker of Kafka that hears "HTTP" from
+    another broker takes it for the size of an answer, 1.2 GB, and ends for lack of memory.
+
+    Args:
+        names: the nodes.
+    """
+    to_services = f"FORWARD -d {SERVICES} -j DROP"
+    for name in names:
+        inside = ("docker", "exec", name)
+        command.run(*inside, "ip", "route", "replace", "blackhole", PODS)
+        # Behind kube-proxy's own rules, which turn Services that it knows into pods.
+        if not command.works(*inside, "iptables", "-w", "-C", *to_services.split()):
+            command.run(*inside, "iptables", "-w", "-A", *to_services.split())
 
 
 def connect(fresh: bool) -> None:
