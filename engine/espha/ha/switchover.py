@@ -41,6 +41,8 @@ _LOOK_S = 0.05
 _HEIR_SHARE = 0.6
 """Of the failure timeout: for so long the old one waits for its heir's first commit."""
 _PEER_S = 0.2
+_PATIENT_PEER_S = 1.0
+"""Before the end, when the one who does not answer may be next: two would lead otherwise."""
 _ATTEMPTS = 10
 _AGAIN_S = 0.1
 _LEAVING_LOOK_S = 0.02
@@ -154,13 +156,13 @@ class HandOver:
         """Ask the others whether the heir leads, which this one may not have read yet."""
         return any(told.epoch > self._epoch for told in self._ask_others())
 
-    def _ask_others(self) -> list[ReplicaStatus]:
-        """Return what the other replicas say of themselves; those that do not answer lack."""
+    def _ask_others(self, limit_s: float = _PEER_S) -> list[ReplicaStatus]:
+        """Return what the others say of themselves; those that do not answer in time lack."""
         listed = addresses(self._peers)
         if not listed:
             return []
         with ThreadPoolExecutor(len(listed)) as pool:
-            answers = pool.map(lambda address: _status(address, _PEER_S), listed)
+            answers = pool.map(lambda address: _status(address, limit_s), listed)
             return [told for told in answers if told and told.name != self._name]
 
     def _begin(self, to: str | None, active: str | None, epoch: int) -> SwitchoverAnswer:
@@ -188,7 +190,7 @@ class HandOver:
         except (KazooException, KazooTimeoutError):
             waiting = [
                 (told.znode[-_DIGITS:], told.name)
-                for told in self._ask_others()
+                for told in self._ask_others(_PATIENT_PEER_S)
                 if told.state is EngineState.STANDBY and told.in_sync and told.znode
             ]
             return min(waiting)[1] if waiting else ""
