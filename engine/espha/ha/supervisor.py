@@ -57,7 +57,7 @@ _HEALTHY_AFTER_S = 2.0
 """A child that has been in sync for so long does not crash in a loop."""
 _FIRST_WORD_S = 300.0
 _TICK_S = 0.1
-LEAVE_S = 12.0
+LEAVE_S = 24.0
 """So long an active replica may take to hand over when it is to end.
 
 Shorter than a pod's grace, and longer than brokers take to shut out one that a drain takes along,

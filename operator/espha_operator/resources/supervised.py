@@ -5,8 +5,8 @@ from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
 from espha_operator.resources.meta import Object
 
-GRACE = 20
-"""Seconds that a pod has to end: its supervisor hands over first, which takes 12 s at most."""
+GRACE = 30
+"""Seconds that a pod has to end: its supervisor hands over first, which takes 24 s at most."""
 PORT = {"name": "http", "containerPort": HTTP_PORT}
 _PORTS = [
     PORT,
