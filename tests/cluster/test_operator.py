@@ -63,8 +63,16 @@ def objects(namespace: str, kinds: str = "all,configmaps,pdb,pvc") -> list[str]:
 
 
 def test_explain_describes_fields(operator: str) -> None:
-    text = clients.kubectl("explain", "esphadeployment.spec.zookeeper.tickTime")
-    assert "unit of time in milliseconds" in " ".join(text.split())
+    """The API server describes a kind some time after it has got its definition."""
+
+    def described() -> bool:
+        try:
+            text = clients.kubectl("explain", "esphadeployment.spec.zookeeper.tickTime")
+        except Failure:
+            return False
+        return "unit of time in milliseconds" in " ".join(text.split())
+
+    until(described, "the field is described")
 
 
 BAD_MODELS = {
