@@ -1,6 +1,10 @@
 """The cluster's network: nobody answers for pods and Services that are not there."""
 
+import pytest
+
 from tools.offline_cluster import clients
+
+pytestmark = pytest.mark.cluster
 
 NOBODY = ("10.244.0.250", "10.244.250.250", "10.96.250.250")
 """Addresses that neither a pod nor a Service has, in the ranges of both."""
