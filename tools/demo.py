@@ -185,6 +185,8 @@ def checker_pod() -> dict[str, Any]:
     """Return the pod that watches the output topic from outside the deployment."""
     adapter = json.loads(kubectl("get", "pod", OUTPUT_POD, "-o", "json"))["spec"]["containers"][0]
     environment = {each["name"]: each.get("value", "") for each in adapter["env"]}
+    engine = json.loads(kubectl("get", "pod", f"{NAME}-engine-0", "-o", "json"))["spec"]
+    (model,) = (each["configMap"] for each in engine["volumes"] if each["name"] == "config")
     arguments = [
         "verify", "--json", "--follow", "--until-idle", "5",
         "--bootstrap", environment["ESPHA_BOOTSTRAP"], "--prefix", environment["ESPHA_PREFIX"],
@@ -225,7 +227,7 @@ def checker_pod() -> dict[str, Any]:
             },
             "containers": [container],
             "volumes": [
-                {"name": "model", "configMap": {"name": f"{NAME}-model"}},
+                {"name": "model", "configMap": {"name": model["name"]}},
                 {"name": "data", "persistentVolumeClaim": {"claimName": "demo-data"}},
                 {"name": "tmp", "emptyDir": {}},
             ],
