@@ -55,6 +55,11 @@ class _Leases:
         return {"plant": 'other/"two"'}
 
 
+def ended() -> set[str]:
+    """Return how steps have ended so far."""
+    return {one.labels["result"] for told in fleet.STEPS.collect() for one in told.samples}
+
+
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     """Two deployments, one of which fails, after some steps."""
@@ -63,6 +68,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     made.add(("shop", "good", "1"), later=False)
     made.add(("shop", "bad", "2"), later=False)
     wait_until(lambda: any(one.trouble for one in made.facts()), 30, "a step has failed")
+    wait_until(lambda: ended() == {"well", "failed"}, 30, "one has gone well")
     yield made
     made.stop()
 
@@ -160,12 +166,12 @@ def test_who_asks_all_the_time_is_answered_one_at_a_time(kept: Fleet) -> None:
             with lock:
                 at_once["now"] += 1
                 most["most"] = max(most["most"], at_once["now"])
+            threading.Event().wait(0.01)  # long enough for others to come in between
             yield from super().collect()
             with lock:
                 at_once["now"] -= 1
 
     told = metrics.registry(Slow(kept, _Leases(), Store(), Counter()))
-    most.clear()
 
     async def ask() -> list[int]:
         async with (
