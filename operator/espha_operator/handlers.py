@@ -50,7 +50,9 @@ async def startup(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) ->
     memo.ends = contextlib.AsyncExitStack()
     port = Scope().metrics_port
     if port:
-        await memo.ends.enter_async_context(metrics.serving(memo.metrics, port))
+        store, requests = memo.cluster.store, memo.cluster.requests
+        told = metrics.OperatorCollector(memo.fleet, memo.leases, store, requests)
+        await memo.ends.enter_async_context(metrics.serving(metrics.registry(told), port))
 
 
 @kopf.on.cleanup()
@@ -138,9 +140,6 @@ def _prepare(memo: kopf.Memo) -> None:
         )
 
     memo.fleet = Fleet(reconciler, memo.leases.holds)
-    memo.metrics = metrics.registry(
-        metrics.OperatorCollector(memo.fleet, memo.leases, cluster.store, cluster.requests)
-    )
 
 
 def _end(why: str) -> None:
