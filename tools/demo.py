@@ -14,6 +14,7 @@ from rich.console import Console
 
 from espha.local.outcome import complaint, table
 from tools import ROOT
+from tools.demo_checker import Checker
 from tools.offline_cluster import clients, command
 from tools.offline_cluster import wait as waiting
 from tools.offline_cluster.say import Failure, line, program, step
@@ -21,12 +22,10 @@ from tools.offline_cluster.say import Failure, line, program, step
 SYSTEM = "espha-system"
 NAMESPACE = os.environ.get("ESPHA_DEMO_NAMESPACE", "espha-demo")
 NAME = "demo"
-OUTPUT_POD = "demo-output-result-0"
-CHECKER = "demo-checker"
+CHECKER = Checker(NAMESPACE, NAME)
 PYTHON = "python3"
 ENOUGH_ROWS = 100
 POLL_SECONDS = 1.0  # each look is a kubectl process, and two cores have other work
-FAULTS = "/data/faults.txt"
 MARK = "espha.dev/demo"
 
 # Run inside pods by their own Python: there is no shell in between, and none is needed.
@@ -38,11 +37,6 @@ for entry in pathlib.Path("/proc").glob("[0-9]*"):
             now = time.time()
             os.kill(int(entry.name), signal.SIGKILL)
             print(now)
-"""
-NOTE_FAULT = """
-import sys
-with open(sys.argv[1], "a") as file:
-    file.write(sys.argv[2] + "\\n")
 """
 
 
@@ -171,8 +165,8 @@ def deploy() -> None:
 
 def start_input() -> None:
     """Start the checker, then the producer, and wait until rows reach the result file."""
-    kubectl("apply", "-f", "-", stdin=json.dumps(checker_pod()))
-    wait("the checker starts to watch the output", lambda: phase(CHECKER) == "Running", 120)
+    CHECKER.start()
+    wait("the checker starts to watch the output", CHECKER.runs, 120)
     kubectl("apply", "-f", ROOT / "manifests" / "sample-producer.yaml")
     wait(
         f"{ENOUGH_ROWS} rows of this machine's memory figures reach the result file",
@@ -181,68 +175,9 @@ def start_input() -> None:
     )
 
 
-def checker_pod() -> dict[str, Any]:
-    """Return the pod that watches the output topic from outside the deployment."""
-    adapter = json.loads(kubectl("get", "pod", OUTPUT_POD, "-o", "json"))["spec"]["containers"][0]
-    environment = {each["name"]: each.get("value", "") for each in adapter["env"]}
-    engine = json.loads(kubectl("get", "pod", f"{NAME}-engine-0", "-o", "json"))["spec"]
-    (model,) = (each["configMap"] for each in engine["volumes"] if each["name"] == "config")
-    arguments = [
-        "verify", "--json", "--follow", "--until-idle", "5",
-        "--bootstrap", environment["ESPHA_BOOTSTRAP"], "--prefix", environment["ESPHA_PREFIX"],
-        "--sum-window", "Record_Counter:20:sum20", "--faults", FAULTS,
-        "--input-file", "/data/memory.csv", "--output-file", "/data/result.csv",
-    ]  # fmt: skip
-    container = {
-        "name": "checker",
-        "image": adapter["image"],
-        "imagePullPolicy": "IfNotPresent",
-        "args": arguments,
-        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": [
-            {"name": "model", "mountPath": "/etc/espha", "readOnly": True},
-            {"name": "data", "mountPath": "/data"},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a volume of the pod's own
-        ],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": CHECKER, "labels": {"app.kubernetes.io/name": CHECKER}},
-        "spec": {
-            "restartPolicy": "Never",
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": 10001,
-                "runAsGroup": 10001,
-                "fsGroup": 10001,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "containers": [container],
-            "volumes": [
-                {"name": "model", "configMap": {"name": model["name"]}},
-                {"name": "data", "persistentVolumeClaim": {"claimName": "demo-data"}},
-                {"name": "tmp", "emptyDir": {}},
-            ],
-        },
-    }
-
-
-def phase(pod: str) -> str:
-    """Return the phase of a pod."""
-    return kubectl("get", "pod", pod, "-o", "jsonpath={.status.phase}").strip()
-
-
 def rows_written() -> int:
     """Return how many rows the output adapter has written since it started; 0: no answer."""
-    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{OUTPUT_POD}:8080/proxy/status"
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{CHECKER.watched}:8080/proxy/status"
     try:
         return int(json.loads(clients.kubectl("get", "--raw", path)).get("rows", 0))
     except (Failure, ValueError):
@@ -262,7 +197,7 @@ def kill(name: str, how: Callable[[str], float]) -> None:
     before = rows_written()
     moment = how(active)
     line(f"{name}: {active}")
-    note(f"{moment:.3f} {name}")
+    CHECKER.note(f"{moment:.3f} {name}")
 
     def recovered() -> bool:
         now = status()
@@ -275,17 +210,6 @@ def kill(name: str, how: Callable[[str], float]) -> None:
 
     wait("another engine leads, and all are in sync again", recovered, 240)
     line(f"active: {status().get('active')} (before: {active})")
-
-
-def note(fault: str) -> None:
-    """Tell the checker what was done on purpose.
-
-    Raises:
-        Failure: the checker has ended; with its last words.
-    """
-    if phase(CHECKER) != "Running":
-        raise Failure(f"the checker ended too early:\n{kubectl('logs', CHECKER)}")
-    kubectl("exec", CHECKER, "--", PYTHON, "-c", NOTE_FAULT, FAULTS, fault)
 
 
 def delete_active(pod: str) -> float:
@@ -316,16 +240,8 @@ def finish() -> dict[str, Any]:
     kubectl("scale", "deployment", "memory-producer", "--replicas=0")
     kubectl("wait", "pod", "-l", "app.kubernetes.io/name=memory-producer",
             "--for=delete", "--timeout=60s")  # fmt: skip
-    wait(
-        "everything arrives, and the checker compares",
-        lambda: phase(CHECKER) in ("Succeeded", "Failed"),
-        180,
-    )
-    logs = kubectl("logs", CHECKER)
-    for text in reversed(logs.splitlines()):
-        if text.startswith("{"):
-            return dict(json.loads(text))
-    raise Failure(f"the checker ended without a report:\n{logs}")
+    wait("everything arrives, and the checker compares", CHECKER.has_ended, 180)
+    return CHECKER.report()
 
 
 def conclude(report: dict[str, Any], seconds: float) -> None:

@@ -57,7 +57,7 @@ def _fault(name: str, chance: Random) -> Strike:
     if chance.random() < 0.5:
         strike.detail = f"with the process of {before['active']}"
         strike.wall = demo.kill_process(before["active"])
-    demo.note(f"{strike.wall:.3f} {name}")
+    demo.CHECKER.note(f"{strike.wall:.3f} {name}")
     deaths = int(strike.detail != "alone")
 
     def recovered() -> bool:

@@ -7,6 +7,8 @@ import pytest
 import yaml
 
 from cluster import spaces
+from support.servers import wait_until
+from tools.demo_checker import Checker
 from tools.offline_cluster import clients
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +45,7 @@ def other_namespace(operator: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def demo(namespace: str) -> str:
-    """The namespace where the deployment `demo` of manifests/ is ready and gets rows.
+    """The namespace where the deployment `demo` of manifests/ gets rows, and is watched.
 
     Its engines are patient: on a busy machine one that is silent for a second is not dead.
     """
@@ -51,6 +53,9 @@ def demo(namespace: str) -> str:
     spec = next(one["spec"] for one in things if one["kind"] == "EspHaDeployment")
     spec["zookeeper"]["sessionTimeout"] = spaces.PATIENCE_MS
     clients.kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(things))
-    clients.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests/sample-producer.yaml")
     spaces.wait_for(namespace, "Ready", "demo")
+    checker = Checker(namespace, "demo")
+    checker.start()
+    wait_until(checker.runs, spaces.QUIET_S, "the checker watches", 1.0)
+    clients.kubectl("-n", namespace, "apply", "-f", ROOT / "manifests/sample-producer.yaml")
     return namespace
