@@ -16,7 +16,7 @@ from espha.adapters.types import adapters
 from espha.adapters.websocket_input.spec import ADDRESS as SOCKETS
 from espha_operator.api.base import Address, ObjectName, Part, rules, text
 from espha_operator.api.names import HEARTBEAT_PORT, HTTP_PORT, LIFELINE_PORT
-from espha_operator.api.pods import PodTemplate, Variable, by_key, pod_field
+from espha_operator.api.pods import Placement, PodTemplate, Variable, by_key, pod_field
 from espha_operator.api.quantities import Resources, Storage, Usual, own_resources_of, resources_of
 
 USUAL_ADAPTER = Usual("25m", "128Mi", "384Mi", least="192Mi", scratch="256Mi")
@@ -401,6 +401,9 @@ class Adapters(Part):
         max_length=32,
         description="Further variables of adapters that are made from the model.",
         json_schema_extra=by_key("name"),
+    )
+    placement: Placement | None = Field(
+        None, description="Where pods of adapters run that are made from the model."
     )
     other_brokers: list[Address] = Field(
         default_factory=list,

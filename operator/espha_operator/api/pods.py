@@ -97,7 +97,17 @@ def _without(reserved: str, what: str) -> dict[str, Any]:
     return rules((f"self.all(key, !key.matches(r'{reserved}'))", sentence))
 
 
-class PodTemplate(Part):
+class Placement(Part):
+    """On which nodes pods may run, and before which others."""
+
+    node_selector: Labels | None = Field(None, description="Labels that nodes must have.")
+    tolerations: list[Toleration] | None = Field(
+        None, max_length=16, description="Taints of nodes that the pods put up with."
+    )
+    priority_class_name: ObjectName | None = Field(None, description="PriorityClass of the pods.")
+
+
+class PodTemplate(Placement):
     """What the pods of a component have beside what the operator gives them."""
 
     labels: Labels | None = Field(
@@ -126,10 +136,6 @@ class PodTemplate(Part):
             ),
         ),
     )
-    node_selector: Labels | None = Field(None, description="Labels that nodes must have.")
-    tolerations: list[Toleration] | None = Field(
-        None, max_length=16, description="Taints of nodes that the pods put up with."
-    )
     affinity: Affinity | None = Field(None, description="Where the pods may run.")
     topology_spread_constraints: list[Spread] | None = Field(
         None,
@@ -138,7 +144,6 @@ class PodTemplate(Part):
         "default, which rather spreads pods over zones.",
         json_schema_extra=by_key("topologyKey"),
     )
-    priority_class_name: ObjectName | None = Field(None, description="PriorityClass of the pods.")
     service_account_name: ObjectName | None = Field(
         None,
         description="ServiceAccount of the pods; its token is not mounted. The namespace's default "

@@ -20,6 +20,7 @@ from espha.model.project import Connector
 from espha.model.xml import parse
 from espha_operator.api.adapters import Adapter, Adapters, InputAdapter, OutputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts
+from espha_operator.api.pods import PodTemplate
 
 _DATA = "/data"
 _TOPIC = "espha_topic"
@@ -297,9 +298,10 @@ def _on_pods(told: dict[str, Any], kind: str, spec: Adapters) -> list[str]:
     paths = [name for name in _PATHS if isinstance(settings.get(name), str)]
     for name in paths:
         settings[name] = _on_volume(settings[name])
-    if spec.env:
-        variables = [one.model_dump(by_alias=True, exclude_none=True) for one in spec.env]
-        told["pod"] = {"env": variables}
+    added = {**dict(spec.placement or ()), "env": spec.env}
+    template = PodTemplate(**{name: value for name, value in added.items() if value is not None})
+    if template.model_fields_set:
+        told["pod"] = template.model_dump(by_alias=True, exclude_none=True)
     home = kind == "script" and settings["language"] == "python" and spec.volume is not None
     if home:
         settings["home"] = _DATA

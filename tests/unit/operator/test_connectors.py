@@ -242,6 +242,21 @@ def test_they_get_the_variables_of_the_resource() -> None:
     assert [one.pod for one in told] == [None]
 
 
+def test_they_run_where_the_resource_says() -> None:
+    tick = connector("timer", "tick", type="pub", interval="5")
+    toleration = {"key": "edge", "operator": "Exists", "effect": "NoSchedule"}
+    place = {
+        "nodeSelector": {"edge": "yes"},
+        "tolerations": [toleration],
+        "priorityClassName": "high",
+    }
+    variable = {"name": "A", "value": "1"}
+    (made,) = accepted(project(tick), placement=place, env=[variable]).adapters
+    assert made.pod is not None
+    told = made.pod.model_dump(by_alias=True, exclude_none=True)
+    assert told == {**place, "env": [variable]}
+
+
 @pytest.mark.parametrize(
     ("connect", "place"),
     [
