@@ -7,8 +7,9 @@
 3. When the order log shows the heir's first commit, the supervisor goes to the end of the queue,
    where those between give way to the heir.
 
-An heir that does not commit in time is forgotten: the old one goes on. Should the heir come late
-nevertheless, only one of the two can commit; the other one stands behind it then.
+An heir that does not commit in time is forgotten: the old one goes on, unless the heir says that it
+is taking over. Should the heir come late nevertheless, only one of the two can commit; the other
+one stands behind it then.
 
 A replica that is to end (SIGTERM: its pod is deleted, its node drained) hands over in the same way,
 once. Nothing is open then, whatever comes of it: the end of its session elects the next one.
@@ -33,13 +34,17 @@ from espha.protocol.http import (
     ask_status,
     ask_switchover,
 )
-from espha.protocol.states import EngineState, SwitchoverReason
+from espha.protocol.states import EngineState, Step, SwitchoverReason
 from espha.protocol.status import ChildStatus, EngineProgress, ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
 
 _LOOK_S = 0.05
 _HEIR_SHARE = 0.6
 """Of the failure timeout: for so long the old one waits for its heir's first commit."""
+_HEIR_ROUNDS = 10
+"""So many times as long, where the heir says that it is at it: to fence it would cost more."""
+_TAKES_OVER = frozenset({Step.FENCING, Step.READING_BACK, Step.RUNNING, Step.COMMITTING})
+"""Steps of a standby that is taking over: one that only follows replays, reads and waits."""
 _PEER_S = 0.2
 _PATIENT_PEER_S = 1.0
 """Before the end, when the one who does not answer may be next: two would lead otherwise."""
@@ -74,7 +79,7 @@ class HandOver:
         self._let_go = False
         self._leaves = False
         """This replica ends: it will not go on, whether its heir comes or not."""
-        self._epoch = 0
+        self._epoch, self._heir = 0, ""
         self._taken_over = threading.Event()
 
     def ask(self, status: ReplicaStatus, to: str | None) -> SwitchoverAnswer:
@@ -141,7 +146,7 @@ class HandOver:
             threading.Thread(target=self._wait_for_heir, name="hand-over", daemon=True).start()
 
     def _wait_for_heir(self) -> None:
-        if self._taken_over.wait(self._wait_s) or self._others_lead():
+        if self._heir_leads():
             self._member.requeue()
         elif self._leaves:
             _LOG.warning("the heir has not taken over yet; the old one ends all the same")
@@ -152,9 +157,20 @@ class HandOver:
                 self._member.call_for(None)
         self._begun = False
 
-    def _others_lead(self) -> bool:
-        """Ask the others whether the heir leads, which this one may not have read yet."""
-        return any(told.epoch > self._epoch for told in self._ask_others())
+    def _heir_leads(self) -> bool:
+        """Wait for the heir's first commit, of which the others may know before this one reads it.
+
+        False: the heir is not at it, or it takes too long.
+        """
+        for _ in range(_HEIR_ROUNDS):
+            if self._taken_over.wait(self._wait_s):
+                return True
+            others = self._ask_others()
+            if any(told.epoch > self._epoch for told in others):
+                return True
+            if not any(told.name == self._heir and _takes_over(told) for told in others):
+                return False
+        return False
 
     def _ask_others(self, limit_s: float = _PEER_S) -> list[ReplicaStatus]:
         """Return what the others say of themselves; those that do not answer in time lack."""
@@ -173,7 +189,7 @@ class HandOver:
         called = called or self._call_patiently(to, active)
         if isinstance(called, SwitchoverAnswer):
             return called
-        self._let_go, self._epoch = False, epoch
+        self._let_go, self._epoch, self._heir = False, epoch, called
         self._taken_over.clear()
         self._begun = True
         self._child.make_standby(heir=called)
@@ -218,6 +234,10 @@ class HandOver:
             return _answer(SwitchoverReason.NOT_A_CANDIDATE, said, active)
         self._member.call_for(to)
         return to or others[0]
+
+
+def _takes_over(told: ReplicaStatus) -> bool:
+    return told.state is EngineState.STANDBY and told.step in _TAKES_OVER
 
 
 def _answer(reason: SwitchoverReason, message: str, active: str | None = None) -> SwitchoverAnswer:

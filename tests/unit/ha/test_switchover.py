@@ -10,7 +10,7 @@ from espha.ha.child import Child
 from espha.ha.election import Membership
 from espha.ha.switchover import HandOver, switch_over
 from espha.protocol.http import NoAnswerError
-from espha.protocol.states import EngineState, SwitchoverReason
+from espha.protocol.states import EngineState, Step, SwitchoverReason
 from espha.protocol.status import ChildStatus, InputProgress, ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
 from support.servers import wait_until
@@ -112,6 +112,35 @@ def test_an_heir_of_whom_the_others_know_is_not_deposed(monkeypatch: pytest.Monk
     giving.ask(ACTIVE, None)
     giving.heard(says(EngineState.STANDBY, 3))
     wait_for(line, "requeue")
+
+
+FENCES = engine_status("b", EngineState.STANDBY, epoch=3).model_copy(update={"step": Step.FENCING})
+FOLLOWS = engine_status("b", EngineState.STANDBY, epoch=3).model_copy(update={"step": Step.READING})
+DOWN = engine_status("b", EngineState.DOWN, epoch=3)
+LEADS = engine_status("b", EngineState.ACTIVE, epoch=4, active="b")
+
+
+@pytest.mark.parametrize(
+    ("heir", "end"),
+    [
+        ([FENCES, FENCES, LEADS], ["requeue"]),
+        ([FENCES, FOLLOWS], ["active", "call None"]),
+        ([FENCES, DOWN], ["active", "call None"]),
+        ([FENCES], ["active", "call None"]),
+    ],
+    ids=["leads-later", "leaves-it", "dies", "never"],
+)
+def test_an_heir_that_is_at_it_gets_time(
+    monkeypatch: pytest.MonkeyPatch, heir: list[ReplicaStatus], end: list[str]
+) -> None:
+    """Two that fence at once cost more than one that is slow, on a busy machine for example."""
+    monkeypatch.setattr("espha.ha.switchover.ask_status", Supervisors(b=heir).ask_status)
+    monkeypatch.setattr("espha.ha.switchover.addresses", lambda peers: peers.split(","))
+    line = Line("a", "b")
+    giving = hand_over(line, wait_ms=50, peers="b")
+    giving.ask(ACTIVE, None)
+    giving.heard(says(EngineState.STANDBY, 3))
+    wait_for(line, *end)
 
 
 class Leaving:
