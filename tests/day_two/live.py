@@ -6,12 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kubernetes import config
+from kubernetes.client import CoreV1Api, CustomObjectsApi
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
+
 from cluster.spaces import PATIENCE_MS
 from day_two.watched import Watched
 from espha.local.waiting import wait_until
 from tools import ROOT
 from tools.offline_cluster import clients, command
-from tools.offline_cluster.say import Failure
 
 NAME = "demo"
 PREFIX = "day2"
@@ -109,6 +113,10 @@ class Live:
     def __init__(self, namespace: str) -> None:
         """Remember where it is."""
         self.namespace = namespace
+        api = config.new_client_from_config(str(clients.kubeconfig()))
+        # Waits look several times a second: a process of kubectl for each look would take a good
+        # part of two cores.
+        self._core, self._custom = CoreV1Api(api), CustomObjectsApi(api)
         self.bootstrap = f"{NAME}-kafka.{namespace}.svc:9092"
         self.output = f"{PREFIX}.HA_Project.cq.outbound.O"
         self.input = f"{PREFIX}.HA_Project.cq.memory.I"
@@ -186,7 +194,10 @@ class Live:
 
     def resource(self) -> dict[str, Any]:
         """Return the deployment's resource."""
-        return dict(json.loads(self.kubectl("get", "espha", NAME, "-o", "json")))
+        found: dict[str, Any] = self._custom.get_namespaced_custom_object(
+            "espha.dev", "v1alpha1", self.namespace, "esphadeployments", NAME, _request_timeout=20
+        )
+        return found
 
     def status(self) -> dict[str, Any]:
         """Return its status."""
@@ -263,12 +274,13 @@ class Live:
 
     def _moves(self) -> object:
         """Return what changes while a deployment comes up or is rolled out."""
-        pods = "{range .items[*]}{.metadata.uid} {.status.conditions[*].status} {end}"
         try:
-            return self.status().get("conditions"), self.kubectl(
-                "get", "pods", "-o", f"jsonpath={pods}"
-            )
-        except Failure:
+            pods = [
+                (one.metadata.uid, [each.status for each in one.status.conditions or []])
+                for one in self._pods()
+            ]
+            return self.status().get("conditions"), pods
+        except (ApiException, HTTPError):
             return None
 
     def events(self, reason: str) -> list[str]:
@@ -286,13 +298,15 @@ class Live:
 
     def pods(self) -> dict[str, tuple[str, str]]:
         """Return uid and node of each pod of the deployment."""
-        listed = self.kubectl(
-            "get", "pods", "-l", f"app.kubernetes.io/instance={NAME}", "-o", "json"
-        )
+        chosen = f"app.kubernetes.io/instance={NAME}"
         return {
-            one["metadata"]["name"]: (one["metadata"]["uid"], one["spec"].get("nodeName", ""))
-            for one in json.loads(listed)["items"]
+            one.metadata.name: (one.metadata.uid, one.spec.node_name or "")
+            for one in self._pods(label_selector=chosen)
         }
+
+    def _pods(self, **chosen: str) -> list[Any]:
+        listed = self._core.list_namespaced_pod(self.namespace, _request_timeout=20, **chosen)
+        return list(listed.items)
 
     def signal(self, pod: str, number: str) -> None:
         """Send a signal to all processes of a pod, from its node."""

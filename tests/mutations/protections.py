@@ -630,6 +630,17 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "whoever hands over leads on although its heir is taking over",
+        "engine/espha/ha/switchover.py",
+        "            if not any(told.name == self._heir and _takes_over(told) "
+        "for told in others):\n"
+        "                return False\n",
+        "            return False\n",
+        "tests/unit/ha/test_switchover.py::test_an_heir_that_is_at_it_gets_time[leads-later]",
+        "requeue",
+    ),
+    Mutation(
+        "live",
         "a pause that has become long goes on although Kafka is back",
         "engine/espha/ha/pauses.py",
         "                length = min(length, at_least_s)\n",
