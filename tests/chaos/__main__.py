@@ -27,7 +27,7 @@ from tools.offline_cluster import clients
 DOCS = ROOT / "docs" / "chaos"
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _USUAL = "engine,supervisor,pod"
-_OWN_DEPLOYMENT = ("cluster", "plain", "power")
+_OWN_DEPLOYMENT = ("cluster", "plain", "power", "idle")
 """Needs of faults that no other fault goes with."""
 _CONSOLE = Console(soft_wrap=True) if sys.stdout.isatty() else Console(width=160, soft_wrap=True)
 

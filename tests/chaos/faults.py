@@ -19,6 +19,9 @@ from espha.local.processes import Identity, identify
 from support.replicas import LIMIT_S, restarted
 from support.servers import Server, wait_until
 
+_IDLE_S = 900.0
+"""Longer than brokers and clients keep connections on which nothing happens."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -29,8 +32,8 @@ class Fault:
         prepare: finds the victims before the moment comes, so that nothing stands between the
             moment and the stroke; returns what strikes. None: `chaos.cluster` strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        needs: `proxy`, `disk`, `clock`, `poison`, `power`, `cluster` or `plain`: what a trial must
-            have.
+        needs: `proxy`, `disk`, `clock`, `poison`, `power`, `cluster`, `plain` or `idle` (time
+            without input): what a trial must have.
         moments: whether it also strikes in the middle of transactions.
     """
 
@@ -71,6 +74,16 @@ def kill(whom: Callable[[Pod], int]) -> Callable[[Trial, Random], Callable[[], S
         return strike
 
     return prepare
+
+
+def engine_idle(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the active engine's process when rows come again after a quarter of an hour."""
+    trial.load.toggle()
+    time.sleep(_IDLE_S)
+    seen = len(trial.reader.refresh())
+    trial.load.toggle()
+    wait_until(lambda: len(trial.reader.refresh()) > seen, LIMIT_S, "rows come again", LOOK_S)
+    return kill(Pod.child)(trial, chance)
 
 
 def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
@@ -503,6 +516,9 @@ FAULTS = {
         model_change,
         2,
         needs="plain",
+    ),
+    "engine-idle": Fault(
+        "engine killed that had no input for 15 minutes", engine_idle, 1, needs="idle"
     ),
     "operator": Fault("operator killed, half of the time an engine too", None, 1, needs="cluster"),
 }

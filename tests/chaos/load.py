@@ -1,7 +1,8 @@
 """Steady load: rows with the wall clock in them, in a process of its own.
 
 `python -m chaos.load MODEL BOOTSTRAP RATE LINGER_MS TOPIC…` writes until its standard input ends,
-then waits until everything is on the topics, and prints how many rows that are.
+then waits until everything is on the topics, and prints how many rows that are. A line of standard
+input has it pause, or go on.
 """
 
 import subprocess
@@ -52,6 +53,12 @@ class Load:
         """The process id."""
         return self._process.pid
 
+    def toggle(self) -> None:
+        """Have it pause, or go on; what was not written in the pause is not made up for."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
     def stop(self) -> int:
         """End the load; return how many rows are on the topics."""
         answer, _ = self._process.communicate("", timeout=_FLUSH_S + 10)
@@ -75,15 +82,18 @@ def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[
             "queue.buffering.max.messages": 1_000_000,
         }
     )
-    ended = threading.Event()
+    ended, paused = threading.Event(), threading.Event()
 
     def listen() -> None:
-        sys.stdin.read()
+        for _ in sys.stdin:
+            (paused.clear if paused.is_set() else paused.set)()
         ended.set()
 
     threading.Thread(target=listen, daemon=True).start()
     row, start, sent = MODELS[model].row, time.monotonic(), 0
     while not ended.wait(_TICK_S):
+        if paused.is_set():
+            start = time.monotonic() - sent / rate
         due = int((time.monotonic() - start) * rate)
         for number in range(sent, due):
             text = row(number, time.time_ns() // 1_000_000)
