@@ -64,6 +64,12 @@ def _order_or_price(number: int, ms: int) -> str:
     return f"I,N,{number},{value},{ms}"
 
 
+def _long_row(number: int, ms: int) -> str:
+    """Return a row of 10 kB; each hundredth has 500 kB."""
+    length = 500_000 if number % 100 == 99 else 10_000
+    return f"I,N,{number},{number % 97},{ms},{length * chr(ord('a') + number % 26)}"
+
+
 MODELS = {
     "ha": Model(
         ROOT / "manifests" / "models" / "ha-project.xml",
@@ -86,6 +92,13 @@ MODELS = {
         lambda text: int(text.split(",")[4]),
         expect=expect_plain,
         own_topics=True,
+    ),
+    "wide": Model(
+        Path(__file__).parent / "models" / "wide.xml",
+        ("cq/rows",),
+        _long_row,
+        lambda text: int(text.split(",")[4]),
+        expect=expect_plain,
     ),
     "large": Model(
         Path(__file__).parent / "models" / "large.xml",
