@@ -19,7 +19,7 @@ from tools.offline_cluster import clients, command
 
 NAME = "demo"
 PREFIX = "day2"
-RATE = 100
+RATE = 25
 DRIVER = "driver"
 SOURCE = ROOT / "manifests" / "models" / "ha-project.xml"
 SYSTEM = "espha-system"
@@ -108,7 +108,7 @@ print(json.dumps(seen))
 
 
 class Live:
-    """The deployment `demo` of a namespace, with 100 rows a second from a pod beside it."""
+    """The deployment `demo` of a namespace, with some rows a second from a pod beside it."""
 
     def __init__(self, namespace: str) -> None:
         """Remember where it is."""

@@ -11,6 +11,8 @@ from espha_operator.resources.placement import CLAIM, claim_mark, dumped, placem
 
 USER = 10001
 CHECKSUM = "espha.dev/config"
+STAYS_S = 3
+"""For longer than a planned switchover takes."""
 
 
 def config_map(deployment: Deployment, name: str, component: str, data: dict[str, str]) -> Object:
@@ -205,6 +207,15 @@ def _claim(deployment: Deployment, pods: Pods, storage: Storage) -> Object:
         "metadata": {"name": pods.volume, "labels": labels(deployment, pods.component)},
         "spec": spec,
     }
+
+
+def stays_a_while() -> Object:
+    """Return what lets a server go on for some seconds when its pod is to end.
+
+    A drain ends all pods of a node at once. The active engine among them hands over meanwhile, for
+    which it needs its broker and its ZooKeeper server.
+    """
+    return {"lifecycle": {"preStop": {"exec": {"command": ["sleep", str(STAYS_S)]}}}}
 
 
 def tcp_probes(port: int) -> dict[str, Any]:

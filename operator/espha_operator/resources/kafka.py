@@ -96,6 +96,7 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
             {"name": "controller", "containerPort": CONTROLLER_PORT},
         ],
         **common.tcp_probes(KAFKA_PORT),
+        **common.stays_a_while(),
         "resources": spec.resources.merged(USUAL_KAFKA),
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/kafka", "readOnly": True},
@@ -111,7 +112,7 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
         volumes=[{"name": "config", "configMap": {"name": name}}],
         checksum=checksum(config),
         # A broker hands its partitions over before it stops.
-        grace=30,
+        grace=common.STAYS_S + 30,
         storage=spec.storage,
         template=spec.pod,
         scratch=USUAL_KAFKA.scratch,

@@ -51,6 +51,7 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
         ),
         "ports": [{"name": "client", "containerPort": ZOOKEEPER_PORT}],
         **common.tcp_probes(ZOOKEEPER_PORT),
+        **common.stays_a_while(),
         "resources": keeper.resources.merged(USUAL_ZOOKEEPER),
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/zookeeper", "readOnly": True},
@@ -65,7 +66,7 @@ def _pods(deployment: Deployment, name: str, config: str) -> common.Pods:
         container=container,
         volumes=[{"name": "config", "configMap": {"name": name}}],
         checksum=checksum(config),
-        grace=10,
+        grace=common.STAYS_S + 10,
         storage=keeper.storage,
         template=keeper.pod,
         scratch=USUAL_ZOOKEEPER.scratch,
