@@ -27,6 +27,7 @@ def net(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Adapters
         yield made
 
 
+@pytest.mark.long
 def test_rows_from_the_net_are_published_once_whatever_is_killed(net: Adapters) -> None:
     """A pair for each source; senders send again what was not said to be safe."""
     web, lines = free_ports(2)

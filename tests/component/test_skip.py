@@ -41,6 +41,7 @@ def skipped(deployment: Deployment, *words: str) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.long
 def test_engines_go_on_behind_input_that_retention_has_removed(deploy_sample: Deploy) -> None:
     """They end, name it and what to do; then nothing is missing but what is gone."""
     deployment = deploy_sample(2)

@@ -91,6 +91,7 @@ def test_a_restarted_engine_replays_only_what_is_behind_its_snapshot(deploy_samp
     check_output(deployment, 46)
 
 
+@pytest.mark.long
 def test_an_engine_without_snapshots_takes_one_from_a_peer(deploy_sample: Deploy) -> None:
     """The log is cut behind it: there is no other way."""
     deployment = deploy_sample(2)
