@@ -19,6 +19,12 @@ from espha.kafka.reader import CLIENT_TUNING, PARTITION
 
 LINGER_MS = 20
 _TICK_S = 0.01
+_IN_FLIGHT = 5
+"""Requests that an idempotent producer may have on their way to a broker.
+
+With so many, and rows that wait, librdkafka's thread asks again and again without a pause. It took
+half a core, and more, just when brokers were slow.
+"""
 _FLUSH_S = 120.0
 
 
@@ -91,15 +97,27 @@ def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[
 
     threading.Thread(target=listen, daemon=True).start()
     row, start, sent = MODELS[model].row, time.monotonic(), 0
-    while not ended.wait(_TICK_S):
+    on_their_way = 0
+
+    def delivered(*_: object) -> None:
+        nonlocal on_their_way
+        on_their_way -= 1
+
+    while not ended.wait(max(_TICK_S, linger_ms / 1000)):
+        producer.poll(0)
         if paused.is_set():
             start = time.monotonic() - sent / rate
         due = int((time.monotonic() - start) * rate)
+        if due <= sent or on_their_way + len(topics) > _IN_FLIGHT:
+            continue
+        last_ones = max(sent, due - len(topics))  # one a topic, and a request a topic
         for number in range(sent, due):
-            text = row(number, time.time_ns() // 1_000_000)
-            producer.produce(topics[number % len(topics)], text.encode(), partition=PARTITION)
-        sent = max(sent, due)
-        producer.poll(0)
+            text = row(number, time.time_ns() // 1_000_000).encode()
+            topic, told = topics[number % len(topics)], {}
+            if number >= last_ones:
+                told, on_their_way = {"on_delivery": delivered}, on_their_way + 1
+            producer.produce(topic, text, partition=PARTITION, **told)
+        sent = due
     left: int = producer.flush(_FLUSH_S)
     return sent - left
 

@@ -66,17 +66,20 @@ producer = Producer({
     "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20,
     "delivery.timeout.ms": 600000, "message.timeout.ms": 600000,
 })
-failed = []
+failed, waiting = [], 0
 def told(error, _):
+    global waiting
+    waiting -= 1
     if error: failed.append(str(error))
 number, due = 0, time.monotonic()
 while not stop.exists() and not failed:
+    producer.poll(0.02)
     due = max(due, time.monotonic() - 1)  # what slept for long does not make up for it
-    while due < time.monotonic():
+    # With five requests on their way, and more to send, librdkafka takes a core to look again.
+    while due < time.monotonic() and waiting < 5:
         line = f"I,N,,{number},{4000 + number % 7},{9000 - number % 5},{1700000000 + number}"
         producer.produce(topic, line.encode(), callback=told)
-        number, due = number + 1, due + 1 / rate
-    producer.poll(0.02)
+        number, due, waiting = number + 1, due + 1 / rate, waiting + 1
 producer.flush(600)
 count.write_text(str(number))
 print(number, *failed[:1], flush=True)
