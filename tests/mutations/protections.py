@@ -636,7 +636,7 @@ MUTATIONS = (
         "for told in others):\n"
         "                return False\n",
         "            return False\n",
-        "tests/unit/ha/test_switchover.py::test_an_heir_that_is_at_it_gets_time[leads-later]",
+        "tests/unit/ha/test_switchover.py::test_an_heir_that_is_at_it_gets_time",
         "requeue",
     ),
     Mutation(
