@@ -14,7 +14,7 @@ from rich.console import Console
 
 from espha.local.outcome import complaint, table
 from tools import ROOT
-from tools.demo_checker import Checker
+from tools.demo_checker import PYTHON, Checker
 from tools.offline_cluster import clients, command
 from tools.offline_cluster import wait as waiting
 from tools.offline_cluster.say import Failure, line, program, step
@@ -23,7 +23,6 @@ SYSTEM = "espha-system"
 NAMESPACE = os.environ.get("ESPHA_DEMO_NAMESPACE", "espha-demo")
 NAME = "demo"
 CHECKER = Checker(NAMESPACE, NAME)
-PYTHON = "python3"
 ENOUGH_ROWS = 100
 POLL_SECONDS = 1.0  # each look is a kubectl process, and two cores have other work
 MARK = "espha.dev/demo"

@@ -245,7 +245,7 @@ def test_a_deleted_broker_comes_back_the_same(demo: str, operator: str) -> None:
     assert disk() == identity
     after = kafka()
     assert after["brokers"] == brokers
-    assert after["end"] >= data
+    assert after["end"] >= data > 0
     # Also a broker that has caught up falls behind for a moment where it gets no processor.
     until(lambda: not kafka()["behind"], "replicas are in sync", moved=lambda: kafka()["behind"])
 
