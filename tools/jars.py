@@ -7,12 +7,13 @@ from pathlib import Path
 
 from espha.local.errors import LocalError
 from espha.local.jars import POM, PROFILES, check_sums, copy_dependencies
-from espha.pipeline.jars import archive_beside, class_path_facts
+from espha.pipeline.jars import OWN_JARS, archive_beside, class_path_facts
 from tools import ROOT
 from tools.offline_cluster import cache, command, debian
 from tools.offline_cluster.say import Failure, program, step
 
-JAVA = ROOT / "engine" / "java"
+SOURCES = {"engine": ROOT / "engine" / "java", "kafka": ROOT / "engine" / "java-broker"}
+"""Our own few classes, of an engine's JVM and of a broker's."""
 STAMP = ".pom-digest"
 JAR_DATE = "2026-01-01T00:00:00Z"
 """The same classes give the same jar, and so the same image."""
@@ -27,7 +28,7 @@ def directory(profile: str) -> Path:
     if profile not in PROFILES:
         raise Failure(f"no jars named {profile}; there are {', '.join(PROFILES)}")
     target = cache.directory() / "jars" / profile
-    key = cache.digest(POM, profile, JAVA if profile == "engine" else "")
+    key = cache.digest(POM, profile, SOURCES.get(profile, ""))
     stamp = target / STAMP
     with cache.lock(f"jars-{profile}"):
         if not (stamp.is_file() and stamp.read_text() == key):
@@ -44,8 +45,8 @@ def _resolve(profile: str, key: str, target: Path) -> None:
             check_sums(profile, fresh)
         except LocalError as error:
             raise Failure(str(error)) from None
-        if profile == "engine":
-            compile_own(fresh / "espha-engine.jar", path / "classes")
+        if profile in SOURCES:
+            compile_own(profile, fresh, path / "classes")
         (fresh / STAMP).write_text(key)
         target.parent.mkdir(exist_ok=True)
         if target.exists():
@@ -85,13 +86,20 @@ def _spark() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def compile_own(jar: Path, classes: Path) -> None:
-    """Compile our own few classes against the virtual environment's Spark and Kafka's client."""
+def compile_own(profile: str, jars: Path, classes: Path) -> None:
+    """Compile our own few classes of a profile into a jar beside its others.
+
+    Args:
+        profile: a key of `SOURCES`.
+        jars: directory of its jars; those of the engine also need the virtual environment's Spark.
+        classes: directory for the compiler.
+    """
     debian.need("javac", "openjdk-17-jdk-headless")
-    sources = sorted(JAVA.rglob("*.java"))
-    libraries = f"{_spark()}/jars/*:{jar.parent}/*"
+    sources = sorted(SOURCES[profile].rglob("*.java"))
+    libraries = f"{_spark()}/jars/*:{jars}/*" if profile == "engine" else f"{jars}/*"
     options = ("--release", "17", "-nowarn", "-cp", libraries, "-d", classes)
     command.run("javac", *options, *sources)
+    jar = jars / OWN_JARS[profile]
     command.run("jar", "--create", "--file", jar, "--date", JAR_DATE, "-C", classes, ".")
 
 

@@ -1,24 +1,25 @@
-"""The wheel, with our jar in it: `python -m tools.wheel` puts it into dist/."""
+"""The wheel, with our jars in it: `python -m tools.wheel` puts it into dist/."""
 
 import shutil
 import sys
 from pathlib import Path
 
-from espha.pipeline.jars import OWN_JAR, own_folder
+from espha.pipeline.jars import OWN_JARS, own_folder
 from tools import ROOT, jars
 from tools.offline_cluster import command
 from tools.offline_cluster.say import program, step
 
 
 def main() -> None:
-    """Compile our jar, place it where the package's data are, build, and take it away again."""
-    jar = jars.directory("engine") / OWN_JAR
+    """Compile our jars, place them where the package's data are, build, and remove them again."""
+    own = [jars.directory(profile) / name for profile, name in OWN_JARS.items()]
     place = ROOT / "engine" / "espha" / own_folder().relative_to(own_folder().parents[1])
     target = ROOT / "dist"
     with step("building the wheel"):
         try:
             place.mkdir(exist_ok=True)
-            shutil.copy2(jar, place / OWN_JAR)
+            for jar in own:
+                shutil.copy2(jar, place)
             uv = Path(sys.prefix) / "bin" / "uv"
             options = ("--wheel", "--quiet", "--system-certs", "--out-dir", target)
             command.run(uv, "build", *options, ROOT)

@@ -9,12 +9,21 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from espha.kafka.reader import Ends, LogError, Offsets
+from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.brokers import LEADER, TRANSACTION_PARTITIONS, TRANSACTION_TOPIC
 from espha_operator.reconcile import brokers
 from espha_operator.reconcile.rolling import Brokers
 from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
+
+NEVER = "600000"
+"""In ms: no test takes as long."""
+NO_TIMEOUT = {
+    "broker.session.timeout.ms": NEVER,
+    "controller.quorum.fetch.timeout.ms": NEVER,
+    "replica.lag.time.max.ms": NEVER,
+}
 
 
 def test_one_broker_leads_and_another_one_controls(kafka: Kafka) -> None:
@@ -76,3 +85,39 @@ def test_the_operator_sees_which_broker_may_go(kafka: Kafka) -> None:
     finally:
         kafka.servers[victim].signal(signal.SIGCONT)
     wait_until(lambda: look() == well, 60, "it is back")
+
+
+@pytest.mark.parametrize("which", ["leads", "controls"])
+def test_deaths_are_noticed_without_a_timeout(tmp_path: Path, which: str) -> None:
+    """Brokers hold lifelines to each other."""
+    kafka = Kafka(tmp_path, 3, settings=NO_TIMEOUT)
+    try:
+        kafka.start()
+        kafka.make_topics("written")
+        wait_until(kafka.whole, 60, "all replicas in sync")
+        writer = FencedWriter(kafka.bootstrap, "writer")
+        writer.fence()
+        leader, controller = kafka.leader_of("written"), kafka.controller()
+        assert controller is not None
+        victim = {"leads": leader, "controls": controller}[which]
+        victim.kill()
+        wait_until(lambda: kafka.controller() not in (None, victim), 60, "another controller")
+        wait_until(lambda: kafka.leader_of("written") is not victim, 60, "another leader")
+        writer.commit([Record("written", b"without it")])
+        offsets = Offsets(kafka.bootstrap)
+        wait_until(lambda: offsets.end("written") > 1, 60, "what is written is committed")
+    finally:
+        kafka.stop()
+
+
+def test_a_lifeline_that_is_closed_is_no_death(tmp_path: Path) -> None:
+    """Brokers close what is idle: the next lifeline shows that the other one lives."""
+    kafka = Kafka(tmp_path, 3, settings={"connections.max.idle.ms": "1000"})
+    try:
+        kafka.start()
+        logs = [server.log for server in kafka.servers]
+        for log in logs:
+            wait_until(lambda log=log: log.read_text().count("is renewed") > 3, 120, "renewals")
+        assert not [log for log in logs if "has ended" in log.read_text()]
+    finally:
+        kafka.stop()

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from chaos.here import ROOT
+from espha.local.jars import PROFILES
 from mutations.protections import MUTATIONS, Mutation
 from support.servers import JAR_CACHE
+from tools.jars import SOURCES
 
 _COPIED = ("engine", "operator", "tests", "tools", "manifests", "pyproject.toml")
 _LIMIT_S = 600
@@ -58,19 +60,24 @@ def _own_jars(mutation: Mutation, checkout: Path) -> dict[str, str]:
     """Compile the copy's Java, if that is what was changed; return the environment that uses it."""
     if not mutation.file.endswith(".java"):
         return {}
-    cache = checkout / "cache"
-    engine = cache / "jars" / "engine"
-    engine.mkdir(parents=True)
-    for profile in ("kafka", "zookeeper"):
-        (cache / "jars" / profile).symlink_to(JAR_CACHE / profile)
-    for jar in (JAR_CACHE / "engine").glob("*.jar"):
-        shutil.copy(jar, engine)
-    program = (
-        "from pathlib import Path; from tools.jars import compile_own; compile_own(*map(Path, "
+    changed = next(
+        profile
+        for profile, folder in SOURCES.items()
+        if Path(mutation.file).is_relative_to(folder.relative_to(ROOT))
     )
-    arguments = (str(engine / "espha-engine.jar"), str(checkout / "classes"))
+    cache = checkout / "cache"
+    mine = cache / "jars" / changed
+    mine.mkdir(parents=True)
+    for profile in {*PROFILES} - {changed}:
+        (cache / "jars" / profile).symlink_to(JAR_CACHE / profile)
+    for jar in (JAR_CACHE / changed).glob("*.jar"):
+        shutil.copy(jar, mine)
+    program = (
+        "import sys; from pathlib import Path; from tools.jars import compile_own; "
+        "compile_own(sys.argv[1], *map(Path, sys.argv[2:]))"
+    )
     subprocess.run(
-        [sys.executable, "-c", f"import sys; {program}sys.argv[1:]))", *arguments],
+        [sys.executable, "-c", program, changed, mine, checkout / "classes"],
         cwd=checkout,
         check=True,
         env={**os.environ, **_path(checkout)},

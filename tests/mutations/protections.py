@@ -9,7 +9,9 @@ _QUARANTINE = "tests/unit/engine/test_quarantine.py"
 _WRITER = "tests/component/test_writer.py"
 _BATCH = "tests/component/test_batch.py"
 _ELECTION = "tests/component/test_election.py"
+_BROKERS = "tests/component/test_brokers.py"
 _OPERATOR = "tests/unit/operator"
+_LIFELINES = "engine/java-broker/dev/espha/broker/Lifelines.java"
 
 
 @dataclass(frozen=True)
@@ -730,6 +732,34 @@ MUTATIONS = (
         "tests/unit/pipeline/test_worker.py"
         "::test_a_worker_does_not_search_all_its_state_for_cycles",
         "assert",
+    ),
+    Mutation(
+        "live",
+        "a dead controller is missed by timeout only",
+        _LIFELINES,
+        "        endEpoch(broker, leads.epoch());\n",
+        "",
+        f"{_BROKERS}::test_deaths_are_noticed_without_a_timeout",
+        "another controller",
+    ),
+    Mutation(
+        "live",
+        "a dead broker is missed by timeout only",
+        _LIFELINES,
+        "metadata.getAliveBrokerEpoch(broker).ifPresent(epoch -> fence(broker, epoch));",
+        "return;",
+        f"{_BROKERS}::test_deaths_are_noticed_without_a_timeout",
+        "",
+    ),
+    Mutation(
+        "live",
+        "a broker counts as dead when its lifeline is closed",
+        _LIFELINES,
+        "      Socket next = connected(address);\n",
+        "      Socket next = connected(address);\n"
+        '      LOG.info("broker {} has ended", broker);\n',
+        f"{_BROKERS}::test_a_lifeline_that_is_closed_is_no_death",
+        "has ended",
     ),
     Mutation(
         "I3",

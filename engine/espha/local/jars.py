@@ -18,7 +18,7 @@ from pathlib import Path
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.java import check_java
-from espha.pipeline.jars import OWN_JAR, archive_beside, class_path_facts, own_folder
+from espha.pipeline.jars import OWN_JARS, archive_beside, class_path_facts, own_folder
 
 POM = Path(__file__).with_name("pom.xml")
 SUMS = Path(__file__).with_name("jars.sha256")
@@ -119,7 +119,7 @@ def engine_home(announce: Announce) -> Path:
     Raises:
         LocalError: a jar is missing.
     """
-    others, own = resolved("engine", announce), _own_jar()
+    others, own = resolved("engine", announce), own_jar("engine")
     parts = [digest(own), *wanted_sums("engine").values(), _spark_facts(), check_java()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     home = cache.directory() / f"engine-{key}"
@@ -145,7 +145,7 @@ def _fill(folder: Path, others: Path, own: Path) -> None:
     folder.mkdir()
     for name in wanted_sums("engine"):
         shutil.copy2(others / name, folder / name)
-    shutil.copy2(own, folder / OWN_JAR)
+    shutil.copy2(own, folder / own.name)
 
 
 def archive_later(jars: Path) -> None:
@@ -179,13 +179,18 @@ def _archive(jars: Path) -> None:
             )
 
 
-def _own_jar() -> Path:
-    """Return our own jar: of the wheel, else the one that a checkout has compiled."""
-    for folder in (own_folder(), cache.jars("engine")):
-        if (folder / OWN_JAR).is_file():
-            return folder / OWN_JAR
+def own_jar(profile: str) -> Path:
+    """Return our own jar of a profile: of the wheel, else the one that a checkout has compiled.
+
+    Raises:
+        LocalError: there is none.
+    """
+    name = OWN_JARS[profile]
+    for folder in (own_folder(), cache.jars(profile)):
+        if (folder / name).is_file():
+            return folder / name
     raise LocalError(
-        f"{OWN_JAR} is not in this installation; install espha from its wheel, or run `make jars` "
+        f"{name} is not in this installation; install espha from its wheel, or run `make jars` "
         "in a checkout"
     )
 
@@ -210,9 +215,9 @@ def _place(fresh: Path, target: Path) -> None:
     target.parent.mkdir(exist_ok=True)
     old = fresh.with_name("old")
     if target.exists():
-        own = target / OWN_JAR
-        if own.exists():
-            shutil.copy2(own, fresh / OWN_JAR)
+        for own in OWN_JARS.values():
+            if (target / own).exists():
+                shutil.copy2(target / own, fresh / own)
         target.rename(old)
     shutil.move(fresh, target)
 

@@ -16,9 +16,11 @@ from espha.connectors.topics import own_settings
 from espha.jvm import LATE_COMPILER, SERIAL
 from espha.local import cache
 from espha.local.errors import LocalError
+from espha.local.jars import own_jar
 from espha.local.java import java_program
 from espha.local.ports import HOST, free_ports, listens
 from espha.local.waiting import wait_until
+from espha.pipeline.jars import OWN_JARS
 from espha.protocol import brokers
 
 LASTING = (SERIAL, *LATE_COMPILER)
@@ -28,12 +30,23 @@ BRIEF = (SERIAL, "-XX:TieredStopAtLevel=1")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
+BROKER = "dev.espha.broker.Broker"
+"""Main class of a broker: Kafka's own, and lifelines between brokers."""
+
+
 def _archived(libraries: Path) -> tuple[str, ...]:
     """Return Java's options for the archive of classes beside the jars, if there is one."""
     archive = libraries.with_suffix(".jsa")
     if not archive.is_file():
         return ()
     return (f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off")
+
+
+def _class_path(jars: str, libraries: Path) -> str:
+    """Return the class path of a profile's jars, with our own jar where that is elsewhere."""
+    own = own_jar(jars) if jars in OWN_JARS else None
+    elsewhere = own and own.parent != libraries
+    return f"{libraries}/*:{own}" if elsewhere else f"{libraries}/*"
 
 
 class Server:
@@ -45,9 +58,8 @@ class Server:
         self.name, self.folder = name, folder
         self.log = folder / f"{name}.log"
         libraries = cache.jars(jars)
-        self._command = [
-            java_program(), *java, *_archived(libraries), "-cp", f"{libraries}/*", *main
-        ]  # fmt: skip
+        path = _class_path(jars, libraries)
+        self._command = [java_program(), *java, *_archived(libraries), "-cp", path, *main]
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
 
@@ -179,7 +191,7 @@ class Kafka:
                 f"kafka-{index}",
                 home,
                 "kafka",
-                ["kafka.Kafka", str(home / "server.properties")],
+                [BROKER, str(home / "server.properties")],
                 ["-Xmx256m", *java, "-XX:+ExitOnOutOfMemoryError",
                  f"-Dlog4j2.configurationFile={_LOGGING}"],
             )  # fmt: skip

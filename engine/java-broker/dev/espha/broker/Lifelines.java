@@ -1,0 +1,281 @@
+package dev.espha.broker;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import kafka.server.BrokerServer;
+import kafka.server.ControllerServer;
+import kafka.server.KafkaConfig;
+import kafka.server.KafkaRaftServer;
+import kafka.server.SharedServer;
+import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
+import org.apache.kafka.common.message.EndQuorumEpochRequestData;
+import org.apache.kafka.common.message.EndQuorumEpochRequestData.PartitionData;
+import org.apache.kafka.common.message.EndQuorumEpochRequestData.TopicData;
+import org.apache.kafka.common.message.RequestHeaderData;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.controller.Controller;
+import org.apache.kafka.controller.ControllerRequestContext;
+import org.apache.kafka.metadata.MetadataCache;
+import org.apache.kafka.raft.KafkaRaftClient;
+import org.apache.kafka.raft.LeaderAndEpoch;
+import org.apache.kafka.raft.QuorumConfig;
+import org.apache.kafka.raft.RaftRequest;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A connection to each other broker, which its kernel closes when its process ends.
+ *
+ * <p>Kafka itself notices a death when a heartbeat or a fetch is overdue. A broker whose lifeline
+ * is closed, and whose port refuses the next one, has ended; so its duties go to others at once:
+ *
+ * <ul>
+ *   <li>If it was the active controller, each one that is left is told what it would have said at
+ *       an orderly end: that its epoch is over. They then elect another.
+ *   <li>The active controller gets the heartbeat that the broker would have sent at an orderly end:
+ *       that it wants to be fenced. Others then lead its partitions, and nobody waits for its copy.
+ * </ul>
+ *
+ * <p>Both are requests of Kafka's own protocol, which change nothing about what is certain: an
+ * election that nobody needed costs a moment, and a broker that lives is back with its next
+ * heartbeat. A broker that is frozen or cut off closes nothing, and is missed after the timeout.
+ */
+final class Lifelines {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Lifelines.class);
+  private static final int CONNECT_MS = 250;
+  private static final int AGAIN_MS = 100;
+  private static final int LOOK_MS = 10;
+  private static final int HEIR_WAITS_MS = 100;
+  private static final int TIMEOUT_IS_NEAR_MS = 1000;
+  private static final short END_EPOCH_VERSION = 0;
+  private static final String METADATA = "__cluster_metadata";
+
+  private final int own;
+  private final Map<Integer, InetSocketAddress> voters;
+  private final ListenerName listener;
+  private final KafkaRaftClient<?> raft;
+  private final Controller controller;
+  private final MetadataCache metadata;
+  /** Brokers that have ended, and since when in ms. */
+  private final Map<Integer, Long> ended = new ConcurrentHashMap<>();
+  /** Brokers that were fenced since they were last heard of, and in which epoch. */
+  private final Map<Integer, Long> fenced = new ConcurrentHashMap<>();
+  private final Semaphore changed = new Semaphore(0);
+  private long told;
+
+  /** Takes from a server that has started what is needed. */
+  Lifelines(KafkaConfig config, KafkaRaftServer server) throws ReflectiveOperationException {
+    own = config.nodeId();
+    voters = QuorumConfig.parseVoterConnections(config.quorumConfig().voters());
+    listener = new ListenerName(config.controllerListenerNames().get(0));
+    raft = ((SharedServer) field(server, "sharedServer")).raftManager().client();
+    controller = ((ControllerServer) optional(server, "controller")).controller();
+    metadata = ((BrokerServer) optional(server, "broker")).metadataCache();
+  }
+
+  private static Object field(KafkaRaftServer server, String name)
+      throws ReflectiveOperationException {
+    var field = KafkaRaftServer.class.getDeclaredField(name);
+    field.setAccessible(true);
+    return field.get(server);
+  }
+
+  private static Object optional(KafkaRaftServer server, String name)
+      throws ReflectiveOperationException {
+    return ((scala.Option<?>) field(server, name)).get();
+  }
+
+  /** Holds the lifelines from now on, in threads of their own. */
+  void begin() {
+    voters.forEach(
+        (broker, address) -> {
+          if (broker != own) {
+            start("lifeline-" + broker, () -> hold(broker, address));
+          }
+        });
+    start("lifelines", this::act);
+  }
+
+  private static void start(String name, Runnable work) {
+    Thread thread = new Thread(work, name);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private void hold(int broker, InetSocketAddress named) {
+    while (true) {
+      try {
+        // its address may have changed: the name is looked up again
+        Socket line = connected(new InetSocketAddress(named.getHostString(), named.getPort()));
+        while (line != null) {
+          line = renewed(broker, line);
+        }
+      } catch (ConnectException refused) {
+        hasEnded(broker); // nobody listens; before now it may never have been heard of here
+      } catch (IOException unreachable) {
+        LOG.debug("no lifeline to broker {}", broker, unreachable);
+      }
+      pause(AGAIN_MS);
+    }
+  }
+
+  /** Waits until a lifeline is closed; returns the next one, or null when the broker has ended. */
+  private Socket renewed(int broker, Socket line) {
+    ended.remove(broker);
+    fenced.remove(broker);
+    SocketAddress address = line.getRemoteSocketAddress();
+    untilClosed(line);
+    try {
+      Socket next = connected(address);
+      LOG.info("the lifeline to broker {} is renewed", broker);
+      return next;
+    } catch (IOException gone) {
+      LOG.info("broker {} has ended", broker);
+      hasEnded(broker);
+      return null;
+    }
+  }
+
+  private void hasEnded(int broker) {
+    if (ended.putIfAbsent(broker, now()) == null) {
+      changed.release();
+    }
+  }
+
+  private static Socket connected(SocketAddress address) throws IOException {
+    Socket socket = new Socket();
+    try {
+      socket.connect(address, CONNECT_MS);
+      return socket;
+    } catch (IOException failed) {
+      closed(socket);
+      throw failed;
+    }
+  }
+
+  private static void untilClosed(Socket line) {
+    try {
+      while (line.getInputStream().read() >= 0) {
+        continue;
+      }
+    } catch (IOException reset) {
+      LOG.debug("a lifeline is reset", reset);
+    }
+    closed(line);
+  }
+
+  private static void closed(Socket socket) {
+    try {
+      socket.close();
+    } catch (IOException alreadyGone) {
+      LOG.debug("a socket does not close", alreadyGone);
+    }
+  }
+
+  private void act() {
+    while (true) {
+      if (ended.isEmpty()) {
+        changed.acquireUninterruptibly();
+      }
+      for (Map.Entry<Integer, Long> each : ended.entrySet()) {
+        int broker = each.getKey();
+        try {
+          actOn(broker, each.getValue());
+        } catch (RuntimeException failed) {
+          LOG.warn("cannot act on the end of broker {}", broker, failed);
+          pause(AGAIN_MS);
+        }
+      }
+      pause(LOOK_MS);
+    }
+  }
+
+  private void actOn(int broker, long since) {
+    LeaderAndEpoch leads = raft.leaderAndEpoch();
+    if (leads.isLeader(broker)) {
+      long begin = since + (isHeir() ? HEIR_WAITS_MS : 0);
+      if (now() >= Math.max(begin, told + AGAIN_MS) && now() < since + TIMEOUT_IS_NEAR_MS) {
+        told = now();
+        endEpoch(broker, leads.epoch());
+      }
+    } else if (controller.isActive()) {
+      metadata.getAliveBrokerEpoch(broker).ifPresent(epoch -> fence(broker, epoch));
+    }
+  }
+
+  /**
+   * Says whether this broker is to be elected: of those that live, the one with the highest number,
+   * since the one with the lowest leads all topics.
+   *
+   * <p>A voter that has just followed gives nobody its vote before it has stood itself. So the heir
+   * stands last: those who stood before it vote for it, and do not stand again for a while.
+   */
+  private boolean isHeir() {
+    return voters.keySet().stream().allMatch(each -> each <= own || ended.containsKey(each));
+  }
+
+  /** Tells this voter that the controller's epoch is over, so that it stands for election now. */
+  private void endEpoch(int broker, int epoch) {
+    LOG.info("broker {} was the active controller, in epoch {}", broker, epoch);
+    PartitionData partition =
+        new PartitionData()
+            .setLeaderId(broker)
+            .setLeaderEpoch(epoch)
+            .setPreferredSuccessors(List.of(own));
+    TopicData topic = new TopicData().setTopicName(METADATA).setPartitions(List.of(partition));
+    EndQuorumEpochRequestData data = new EndQuorumEpochRequestData().setTopics(List.of(topic));
+    raft.handle(
+        new RaftRequest.Inbound(listener, 0, END_EPOCH_VERSION, data, Time.SYSTEM.milliseconds()));
+  }
+
+  /** Has the controller fence a broker, once: should it live after all, it will be back. */
+  private void fence(int broker, long epoch) {
+    Long before = fenced.put(broker, epoch);
+    if (before != null && before == epoch) {
+      return;
+    }
+    LOG.info("broker {} is fenced", broker);
+    RequestHeaderData header =
+        new RequestHeaderData()
+            .setRequestApiKey(ApiKeys.BROKER_HEARTBEAT.id)
+            .setRequestApiVersion(ApiKeys.BROKER_HEARTBEAT.latestVersion());
+    controller
+        .processBrokerHeartbeat(
+            new ControllerRequestContext(header, KafkaPrincipal.ANONYMOUS, OptionalLong.empty()),
+            new BrokerHeartbeatRequestData()
+                .setBrokerId(broker)
+                .setBrokerEpoch(epoch)
+                .setCurrentMetadataOffset(-1)
+                .setWantFence(true))
+        .exceptionally(
+            failed -> {
+              LOG.info("broker {} is not fenced", broker, failed);
+              fenced.remove(broker, epoch);
+              return null;
+            });
+  }
+
+  private static long now() {
+    return System.nanoTime() / 1_000_000;
+  }
+
+  private static void pause(int milliseconds) {
+    try {
+      Thread.sleep(milliseconds);
+    } catch (InterruptedException ending) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
