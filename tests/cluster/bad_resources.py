@@ -49,6 +49,7 @@ BAD: dict[str, dict[str, Object]] = {
         "a model that is too large": {"model": {"inline": 120_001 * "x"}},
         "a ConfigMap that cannot be": {"model": {"configMap": {"name": "My_Model"}}},
         "a key that cannot be": {"model": {"configMap": {"name": "m", "key": "model xml"}}},
+        "a key that is no file's name": {"model": {"configMap": {"name": "m", "key": "."}}},
         "a pull policy that there is not": {"imagePullPolicy": "Sometimes"},
         "a pull secret that cannot be": {"imagePullSecrets": [{"name": "My Secret"}]},
         "a pull secret twice": {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]},

@@ -76,3 +76,12 @@ ObjectName = Annotated[
         253,
     ),
 ]
+KeyName = Annotated[
+    str,
+    text(
+        r"^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$",
+        "This is not a key of a Secret or ConfigMap; give letters, digits, '-', '_' and '.', with "
+        "one '.' at the beginning at most.",
+        253,
+    ),
+]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from espha_operator.api.base import ObjectName, Part, rules, text
+from espha_operator.api.base import KeyName, ObjectName, Part, rules, text
 from espha_operator.api.placement import KEY, Affinity, Labels, Spread, Toleration
 
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
@@ -36,14 +36,7 @@ class KeyOf(Part):
     """A key of a Secret or ConfigMap in the same namespace."""
 
     name: ObjectName = Field(description="Secret or ConfigMap.")
-    key: Annotated[
-        str,
-        text(
-            r"^[-._a-zA-Z0-9]+$",
-            "This is not a key of a Secret or ConfigMap; give letters, digits, '-', '_' and '.'.",
-            253,
-        ),
-    ] = Field(description="Its key.")
+    key: KeyName = Field(description="Its key.")
     optional: bool = Field(False, description="Whether pods start without it.")
 
 

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 
 from espha.protocol.settings import HEAP_MIB
 from espha_operator.api.adapters import Adapters
-from espha_operator.api.base import OPERATOR_DEFAULT, Image, ObjectName, Part, rules, text
+from espha_operator.api.base import OPERATOR_DEFAULT, Image, KeyName, ObjectName, Part, rules, text
 from espha_operator.api.images import ImagePolicy
 from espha_operator.api.jvm import heap_field, heap_rules
 from espha_operator.api.pods import PodTemplate, PullPolicy, PullSecrets, pod_field
@@ -38,14 +38,7 @@ class ConfigMapKey(Part):
     """One key of a ConfigMap."""
 
     name: ObjectName = Field(description="ConfigMap in the same namespace.")
-    key: Annotated[
-        str,
-        text(
-            r"^[-._a-zA-Z0-9]+$",
-            "This is not a key of a ConfigMap; give letters, digits, '-', '_' and '.'.",
-            253,
-        ),
-    ] = Field("model.xml", description="Key with the model's XML.")
+    key: KeyName = Field("model.xml", description="Key with the model's XML.")
 
 
 class Model(Part):

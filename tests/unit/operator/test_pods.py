@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from espha_operator.api.images import Images
+from espha_operator.api.pods import KeyOf
 from espha_operator.resources import adapters, common, engines, kafka, zookeeper
 from unit.operator.samples import ADAPTERS, FULL, MODEL, deployment
 
@@ -177,3 +179,14 @@ def test_servers_are_given_an_hour_to_start_and_a_minute_to_answer() -> None:
     probes = common.tcp_probes(9092)
     seconds = {name: one["periodSeconds"] * one["failureThreshold"] for name, one in probes.items()}
     assert seconds == {"startupProbe": 3600, "readinessProbe": 6, "livenessProbe": 60}
+
+
+@pytest.mark.parametrize("key", ["model.xml", ".env", "-", "a..b", "_"])
+def test_what_kubernetes_takes_for_a_key_is_one(key: str) -> None:
+    assert KeyOf(name="s", key=key).key == key
+
+
+@pytest.mark.parametrize("key", [".", "..", "..env", "a b", ""])
+def test_what_kubernetes_refuses_is_no_key(key: str) -> None:
+    with pytest.raises(ValidationError, match="pattern"):
+        KeyOf(name="s", key=key)
