@@ -391,6 +391,26 @@ MUTATIONS = (
         "it waits for ever",
     ),
     Mutation(
+        "live",
+        "a source waits for the end of another one's backlog",
+        "engine/espha/engine/inputs.py",
+        "            lacking = max(lacking, _LOOKED_AT)\n",
+        "            pass\n",
+        "tests/unit/engine/test_input_bounds.py"
+        "::test_no_source_waits_for_the_end_of_another_ones_backlog",
+        "it starves",
+    ),
+    Mutation(
+        "live",
+        "the same topic begins each batch",
+        "engine/espha/engine/inputs.py",
+        "            self._turns.append(first)\n",
+        "            self._turns.insert(0, first)\n",
+        "tests/unit/engine/test_input_bounds.py"
+        "::test_a_large_record_does_not_wait_for_others_to_have_none",
+        "assert [",
+    ),
+    Mutation(
         "poison",
         "nobody works carefully where engines have died",
         "engine/espha/engine/quarantine.py",

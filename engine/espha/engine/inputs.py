@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import methodcaller
 from typing import Final
 
@@ -18,6 +18,10 @@ from espha.protocol.sizes import BATCH_BYTES, BUFFER_BYTES
 _BUFFERED_AT_MOST = 50_000
 """Records held for one topic; it is paused above that, and above its share of `BUFFER_BYTES`."""
 _FETCHED_AT_ONCE = 1000
+_LOOKED_AT = 4000
+"""So many records are fetched beside those that are held, where a topic has none: its own may stand
+behind another one's in the client. Fewer than a large batch takes, so that no more and more are
+held; where batches are small, the other one is full and paused soon."""
 
 _STEP_S = 0.5
 _TOPIC = methodcaller("topic")
@@ -52,6 +56,8 @@ class Inputs:
         self._used = set(cursors)
         self._stable = dict(starts)
         self._buffers = {topic: _Buffer() for topic in topics}
+        self._turns = list(topics)
+        """Who begins a batch; whoever has begun one stands behind all others then."""
         self._share = BUFFER_BYTES // max(1, len(topics))
         self._paused: set[str] = set()
         self._asked = ""
@@ -93,8 +99,9 @@ class Inputs:
             timeout: in seconds.
             limit_bytes: what their values may have together; the first one may have more.
 
-        Returns the ranges taken, one for each topic that had records, and the records in the
-        order in which they must be processed.
+        Returns the ranges taken, at most one for each topic, and the records in the order in which
+        they must be processed. Topics have equal shares, and what one does not use is the others':
+        nobody's backlog keeps another one's records waiting.
 
         Raises:
             LogError: records that come next are gone.
@@ -102,20 +109,39 @@ class Inputs:
         for topic in self._gone:
             self._expect_there(topic)
         held = sum(map(len, self._buffers.values()))
-        if held < limit:
-            self._fetch(0 if held else timeout, limit - held)
+        lacking = limit - held
+        if not all(self._buffers.values()):
+            lacking = max(lacking, _LOOKED_AT)
+        if lacking > 0:
+            self._fetch(0 if held else timeout, lacking)
+        shares = self._share_out(limit, limit_bytes)
         ranges: list[Range] = []
-        taken: list[Input] = []
-        left = limit_bytes
-        for topic, buffer in self._buffers.items():
-            share, left = buffer.take(limit - len(taken), left, at_least=0 if taken else 1)
-            if share:
-                ranges.append(Range(topic, self._next[topic], share[-1].offset + 1))
-                self._advance(topic, share[-1].offset + 1)
-                taken += share
-            if left <= 0:
-                break
-        return ranges, taken
+        for topic, share in shares.items():
+            ranges.append(Range(topic, self._next[topic], share[-1].offset + 1))
+            self._advance(topic, share[-1].offset + 1)
+        return ranges, list(chain.from_iterable(shares.values()))
+
+    def _share_out(self, limit: int, limit_bytes: int) -> dict[str, list[Input]]:
+        """Take out of the buffers what makes a batch, round by round, as long as somebody has more.
+
+        The first record of all is taken whatever its size, so no topic may always come second.
+        """
+        shares: dict[str, list[Input]] = {}
+        sharers = [topic for topic in self._turns if self._buffers[topic]]
+        for first in sharers[:1]:
+            self._turns.remove(first)
+            self._turns.append(first)
+        before = limit + 1
+        while sharers and limit < before:
+            before, each, size = limit, -(-limit // len(sharers)), limit_bytes // len(sharers)
+            for topic in sharers:
+                at_least = 0 if shares else 1
+                share, used = self._buffers[topic].take(min(each, limit), size, at_least)
+                if share:
+                    shares.setdefault(topic, []).extend(share)
+                    limit, limit_bytes = limit - len(share), limit_bytes - used
+            sharers = [topic for topic in sharers if self._buffers[topic]]
+        return shares
 
     def read(self, wanted: Range) -> list[Input]:
         """Return exactly the committed records of a range that the order log names.
@@ -268,9 +294,9 @@ class _Buffer:
         self._bytes += _size(entries)
 
     def take(self, limit: int, limit_bytes: int, at_least: int) -> tuple[list[Input], int]:
-        """Take out up to so many, with so many bytes; return them, and how many bytes are left.
+        """Take out up to so many, with so many bytes; return them, and how many bytes they have.
 
-        Fewer than none are left where the next one was too large; `at_least` so many are taken.
+        `at_least` so many are taken, whatever they have.
         """
         records, left = self._records, limit_bytes
         taken: list[Input] = []
@@ -279,8 +305,7 @@ class _Buffer:
             if left < 0 and len(taken) >= at_least:
                 break
             taken.append(records.popleft())
-        self._forget(taken)
-        return taken, left
+        return taken, self._forget(taken)
 
     def take_before(self, end: int) -> list[Input]:
         """Take out what stands before offset `end`."""
@@ -291,8 +316,10 @@ class _Buffer:
         self._forget(taken)
         return taken
 
-    def _forget(self, taken: list[Input]) -> None:
-        self._bytes -= _size(taken)
+    def _forget(self, taken: list[Input]) -> int:
+        size = _size(taken)
+        self._bytes -= size
+        return size
 
     def exceeds(self, records: int, size: int) -> bool:
         """Tell whether there are so many, or so many bytes."""

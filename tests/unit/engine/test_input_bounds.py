@@ -83,14 +83,14 @@ def test_a_record_that_alone_is_too_large_is_a_batch_of_its_own(
     read = made(monkeypatch, {"a": [b"x", b"y" * (BATCH_BYTES + 1), b"z"], "b": [b"w"]})
     taken = [read.take(5000, 0) for _ in range(3)]
     assert [[len(entry.value) for entry in inputs] for _, inputs in taken] == [
-        [1],
-        [BATCH_BYTES + 1],
         [1, 1],
+        [BATCH_BYTES + 1],
+        [1],
     ]
     assert [ranges for ranges, _ in taken] == [
-        [Range("a", 0, 1)],
+        [Range("a", 0, 1), Range("b", 0, 1)],
         [Range("a", 1, 2)],
-        [Range("a", 2, 3), Range("b", 0, 1)],
+        [Range("a", 2, 3)],
     ]
 
 
@@ -110,3 +110,46 @@ def test_a_topic_that_was_paused_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
     while found := read.take(5000, 0)[1]:
         taken += len(found)
     assert taken == 200
+
+
+def shares(read: Inputs, limit: int) -> list[tuple[str, int]]:
+    """Take a batch; return how many records it has of each topic, in order."""
+    ranges, taken = read.take(limit, 0)
+    offsets = [(topic, at) for topic, start, end in ranges for at in range(start, end)]
+    assert [(entry.topic, entry.offset) for entry in taken] == offsets, "the order log says it so"
+    return [(topic, end - start) for topic, start, end in ranges]
+
+
+def test_topics_have_equal_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one does not use is the others'; who begins changes with each batch."""
+    read = made(monkeypatch, {"a": [b"x"] * 20, "b": [b"y"] * 5, "c": [b"z"] * 2})
+    taken = [shares(read, 9) for _ in range(4)]
+    assert taken == [
+        [("a", 4), ("b", 3), ("c", 2)],
+        [("b", 2), ("a", 7)],
+        [("a", 9)],
+        [],
+    ]
+
+
+def test_a_large_record_does_not_wait_for_others_to_have_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is larger than its topic's share; the others have more than theirs, and never end."""
+    large = [b"x" * (BATCH_BYTES - 1)] * 2
+    read = made(monkeypatch, {"a": large, "b": [b"y" * MEGABYTE] * 40})
+    taken = [shares(read, 5000) for _ in range(4)]
+    assert [dict(share).get("a", 0) for share in taken] == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("limit", [5000, 400])
+def test_no_source_waits_for_the_end_of_another_ones_backlog(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Its record comes behind the backlog's, of which a standby holds much already."""
+    read = made(monkeypatch, {"a": [b"x"] * 60_000, "b": [b"y"]})
+    assert read.waiting()
+    batches = 0
+    while not any(topic == "b" for topic, _ in shares(read, limit)):
+        batches += 1
+        assert batches < 20, "it starves"
