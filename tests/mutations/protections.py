@@ -411,6 +411,26 @@ MUTATIONS = (
         "assert [",
     ),
     Mutation(
+        "live",
+        "a fence that waits for another id's transaction is ended before it says whose that is",
+        "engine/espha/pipeline/transactions.py",
+        "            self.moved()\n",
+        "",
+        "tests/unit/pipeline/test_transactions.py"
+        "::test_a_fence_says_that_it_gets_on_while_another_id_has_the_log_open",
+        "assert [] == [2, 1, 0]",
+    ),
+    Mutation(
+        "live",
+        "the thread of a fence tells of steps of the main loop",
+        "engine/espha/engine/leader.py",
+        "        if told and told.step is Step.FENCING:\n",
+        "        if told:\n",
+        "tests/unit/engine/test_leader.py"
+        "::test_a_fence_that_waits_moves_only_where_the_main_loop_waits_for_it",
+        "assert [1, 1] == [1, 0]",
+    ),
+    Mutation(
         "poison",
         "nobody works carefully where engines have died",
         "engine/espha/engine/quarantine.py",

@@ -76,6 +76,7 @@ class Leader:
         self._doing = doing
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
+        publisher.moved = self._fence_moves
         self._renewal: Background | None = None
         self._name, self._model, self._runtime = name, model, runtime
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
@@ -156,6 +157,16 @@ class Leader:
         if self._renewal:
             self._renewal.wait()
         self.publisher.fence()
+
+    def _fence_moves(self) -> None:
+        """Say that the fence gets on, where the main loop waits for it.
+
+        The thread of the fence calls this. While the main loop does something else, it tells of
+        that by itself; once it waits for the fence, it does nothing else before this thread ends.
+        """
+        told = self._doing.told()
+        if told and told.step is Step.FENCING:
+            self._doing.moved()
 
     def _renew(self) -> None:
         self.publisher = self.publisher.renewed()

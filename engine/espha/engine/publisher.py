@@ -1,5 +1,6 @@
 """What commits the active engine's batches: outputs and order record, in one transaction."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from espha.pipeline.job import Result
@@ -10,6 +11,9 @@ class Publisher(Protocol):
 
     It is `espha.pipeline.transactions.Transactions`.
     """
+
+    moved: Callable[[], None]
+    """Hears that a fence which takes long gets on, in the thread that fences."""
 
     @property
     def committed(self) -> int:

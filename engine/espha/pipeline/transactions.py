@@ -6,7 +6,7 @@ what comes late of one cannot end the next one. See engine/java/dev/espha/Transa
 
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import structlog
@@ -92,6 +92,8 @@ class Transactions:
                 so it is their transactional id, whatever their model is called.
         """
         self._session, self._bootstrap, self._order_log = session, bootstrap, order_log
+        self.moved: Callable[[], None] = lambda: None
+        """Hears that a wait for another id's transaction goes on, in the thread that fences."""
         self._topics: tuple[str, ...] = ()
         self._version = _SAFE_VERSION
         self._last = -1
@@ -161,6 +163,7 @@ class Transactions:
         began = time.monotonic()
         named = False
         while (last := self._offsets.ends(self._order_log)).open:
+            self.moved()
             waited = time.monotonic() - began
             if waited > _OPEN_LIMIT_S:
                 raise WriterFailed(
@@ -238,7 +241,7 @@ class Transactions:
         """Return a new holder of the id, as warm: each can `fence` once only."""
         self.close()
         other = Transactions(self._session, self._bootstrap, self._order_log)
-        other._topics, other._version = self._topics, self._version
+        other._topics, other._version, other.moved = self._topics, self._version, self.moved
         other._learn()
         return other
 

@@ -1,7 +1,7 @@
 """The interval between two commits, and what may break it."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -17,6 +17,7 @@ from espha.pipeline.job import Batch, Input, Result
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.order import OrderRecord, Range
+from espha.protocol.states import Step
 
 TOPIC = "t.I"
 LONG_S = 1e6
@@ -25,9 +26,12 @@ LONG_S = 1e6
 class Site:
     """One row more each time; commits are counted."""
 
+    moved: Callable[[], None]
+
     def __init__(self) -> None:
         self.taken = 0
         self.commits: list[int] = []
+        self.doing = Doing()
 
     def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
         """Take a row."""
@@ -68,7 +72,7 @@ def leader(site: Site, interval_s: float) -> Leader:
         quarantine=BLIND,
         clock=LogClock(),
         agreement=Agreement(Checkpoints()),
-        doing=Doing(),
+        doing=site.doing,
         interval_s=interval_s,
     )
     made.take_over()
@@ -111,3 +115,19 @@ def test_the_more_comes_the_more_share_a_commit() -> None:
 def test_an_interval_that_is_set_is_never_shortened() -> None:
     assert interval_behind(5_000, 0) == 0
     assert interval_behind(5_000, 10) == 10
+
+
+def test_a_fence_that_waits_moves_only_where_the_main_loop_waits_for_it() -> None:
+    """Its thread runs beside the main loop, whose steps it must not tell of."""
+    site = Site()
+    leader(site, 0)
+    turns = []
+    for step in (Step.FENCING, Step.REPLAYING):
+        site.doing.begin(step)
+        before = site.doing.told()
+        site.moved()
+        after = site.doing.told()
+        assert before and after
+        assert before.step is after.step is step
+        turns.append(after.turn - before.turn)
+    assert turns == [1, 0]

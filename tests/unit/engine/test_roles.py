@@ -174,6 +174,8 @@ class Stage:
 class Publisher:
     """A publisher that can fence once."""
 
+    moved: Callable[[], None]
+
     def __init__(self, stage: Stage) -> None:
         self.stage, self.fenced = stage, False
 
