@@ -8,6 +8,7 @@ import pytest
 
 from chaos.poisoned import EATS, EXITS, HANGS, RAISES, SPINS, environment
 from component.test_failover import CALM, check_order_log
+from component.test_writer import let_take
 from espha.protocol.sizes import RECORD_BYTES
 from support.deployment import Deployment
 from support.models import SUB, source, xml
@@ -136,6 +137,22 @@ def test_an_output_that_no_topic_takes_is_a_dead_letter(deploy: Deploy) -> None:
     deployment.wait_in_sync()
     assert [engine.status()["restarts"] for engine in deployment.engines] == [0, 0]
     assert [engine.status()["dead_letters"] for engine in deployment.engines] == [1, 1]
+
+
+def test_a_record_whose_output_a_topic_does_not_take_is_set_aside(
+    deploy: Deploy, kafka: Kafka
+) -> None:
+    """Somebody has lowered what the topic takes, below what engines and operator agree on."""
+    deployment = deploy()
+    let_take(kafka, deployment.plan.outputs["q/out"], 100_000)
+    deployment.start(1)
+    large = "I,N,2," + "y" * 150_000
+    deployment.publish("q/in", [row(1), large, row(3)])
+    assert outcome(deployment, 2) == outputs([1, 3])
+    (letter,) = deployment.records(deployment.plan.dead_letters)
+    assert letter.value().decode() == large
+    assert b"RecordTooLarge" in dict(letter.headers() or [])["espha-reason"]
+    check_order_log(deployment)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,19 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from pyspark.sql import SparkSession
 
 from chaos.late_end import Coordinator, Transaction
 from espha.kafka.broker_time import broker_time
 from espha.kafka.reader import Offsets, last_record, read_range, records_backwards
-from espha.kafka.writer import Fenced, FencedWriter, Record, WriterFailed
+from espha.kafka.writer import Fenced, FencedWriter, Record, TooLarge, WriterFailed
 from espha.pipeline import transactions
 from espha.pipeline.fitting import size_of
 from espha.pipeline.job import Output, Result
@@ -202,12 +209,36 @@ def test_java_writes_all_of_a_transaction_or_nothing(
     """I2: here the order record is one that no broker takes."""
     mine.send(Output(topic, b"never", ()))
     wait_until(lambda: Offsets(kafka.bootstrap).ends(topic).open, 30, "the output is there")
-    with pytest.raises(WriterFailed, match="RecordTooLarge"):
+    with pytest.raises(TooLarge, match="RecordTooLarge"):
         mine.commit(Result([], 0), bytes(MESSAGE_BYTES + 1))
     heir = mine.renewed()
     heir.fence()
     assert seen(kafka, topic) == []
     assert seen(kafka, order) == []
+
+
+def let_take(kafka: Kafka, topic: str, size: int) -> None:
+    """Have a topic take records of so many bytes at most, as an owner of it may do at any time."""
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    for done in admin.incremental_alter_configs([wanted]).values():
+        done.result(30)
+
+
+def test_that_a_topic_takes_no_record_of_this_size_is_told(
+    kafka: Kafka, topic: str, order: str, mine: Transactions
+) -> None:
+    """A record is to blame then; many small ones in one batch of the client's are not."""
+    let_take(kafka, topic, 100_000)
+    mine.commit(outputs(topic, *[b"x" * 60_000] * 8), b"first")
+    with pytest.raises(TooLarge, match="RecordTooLarge"):
+        mine.commit(outputs(topic, b"never", b"y" * 150_000, b"never"), b"lost")
+    heir = mine.renewed()
+    heir.fence()
+    heir.commit(outputs(topic, b"2"), b"second")
+    assert seen(kafka, topic) == [*[b"x" * 60_000] * 8, b"2"]
+    assert seen(kafka, order) == [b"first", b"second"]
 
 
 def test_a_slow_commit_is_followed_by_a_new_epoch(

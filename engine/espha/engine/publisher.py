@@ -42,7 +42,9 @@ class Publisher(Protocol):
 
         Raises:
             WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
-            Fenced: a newer holder exists; nothing of this batch is or will be visible.
+            Fenced: a newer holder exists, or the transaction was open for longer than `limit_s`;
+                nothing of this batch is or will be visible.
+            TooLarge: a topic takes no record of this size; likewise.
         """
 
     def renewed(self) -> "Publisher":

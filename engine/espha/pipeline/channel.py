@@ -47,6 +47,9 @@ class Outcome(IntEnum):
     BROKEN = 4
     MOVED = 5
     """The answer is not there yet; what brings it about gets on."""
+    TOO_LARGE = 6
+    """Nothing of a transaction is committed: a record is larger than a topic or the client takes.
+    """
 
 
 class ChannelError(Exception):
@@ -57,12 +60,13 @@ class TransactionError(ChannelError):
     """A transaction failed.
 
     Attributes:
-        fenced: a newer holder of its id is why.
+        outcome: `FAILED`; `FENCED`: a newer holder of its id is why, or it was open for too long;
+            `TOO_LARGE`.
     """
 
-    def __init__(self, text: str, fenced: bool) -> None:
+    def __init__(self, text: str, outcome: Outcome) -> None:
         super().__init__(text)
-        self.fenced = fenced
+        self.outcome = outcome
 
 
 _HEAD = struct.Struct(">iB")
@@ -212,7 +216,7 @@ class Channel:
         said = answer.decode()
         if outcome is Outcome.BROKEN:
             raise ChannelError(said)
-        raise TransactionError(said, outcome is Outcome.FENCED)
+        raise TransactionError(said, outcome)
 
     def when_closed(self, then: Callable[[], None]) -> None:
         """Have `then` called, in threads of their own, when the JVM ends; perhaps twice."""

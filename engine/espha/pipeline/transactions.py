@@ -13,10 +13,11 @@ import structlog
 from pyspark.sql import SparkSession
 
 from espha.kafka.reader import Offsets
-from espha.kafka.writer import Fenced, WriterFailed
+from espha.kafka.writer import Fenced, TooLarge, WriterFailed
 from espha.pipeline.channel import (
     Channel,
     ChannelError,
+    Outcome,
     TransactionError,
     Wanted,
     sized,
@@ -45,6 +46,7 @@ _BATCH_BYTES = 256 << 10
 """Outputs of a topic go to its broker by so many bytes; the stock 16 KiB make a request of each
 hundred, which brokers write, replicate and answer one by one."""
 _AGAIN_MS = 60_000
+_FAILURES = {Outcome.FENCED: Fenced, Outcome.TOO_LARGE: TooLarge}
 _LOG = structlog.get_logger()
 
 _SETTINGS = {
@@ -203,7 +205,9 @@ class Transactions:
         the number from `begin` are in the transaction already.
 
         Raises:
-            Fenced: a newer holder exists; nothing of this transaction is or will be visible.
+            Fenced: a newer holder exists, or the transaction was open for longer than `limit_s`;
+                nothing of it is or will be visible.
+            TooLarge: a topic takes no record of this size; likewise.
             WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
         """
         began = time.monotonic()
@@ -257,7 +261,7 @@ class Transactions:
         try:
             return self._channel.ask(wanted, *content, limit_s=_LIMIT_S + _MARGIN_S)
         except TransactionError as error:
-            raise (Fenced if error.fenced else WriterFailed)(str(error)) from None
+            raise _FAILURES.get(error.outcome, WriterFailed)(str(error)) from None
         except ChannelError as error:
             raise WriterFailed(f"{doing}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""What commits batches, without a JVM and brokers: how it waits."""
+"""What commits batches, without a JVM and brokers: how it waits, and what failures are called."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 
 from espha.kafka.reader import Ends
-from espha.kafka.writer import WriterFailed
+from espha.kafka.writer import Fenced, TooLarge, WriterFailed
 from espha.pipeline import transactions
-from espha.pipeline.channel import Wanted
+from espha.pipeline.channel import Outcome, TransactionError, Wanted
 from espha.pipeline.transactions import Transactions
 
 
@@ -18,9 +18,12 @@ class Site:
     def __init__(self) -> None:
         self.open_for = 0
         """So many times the order log ends with somebody's open transaction."""
+        self.outcome: Outcome | None = None
 
     def ask(self, wanted: Wanted, *content: bytes, limit_s: float) -> bytes:
-        """Answer."""
+        """Answer, or fail as the JVM does."""
+        if self.outcome:
+            raise TransactionError("said", self.outcome)
         return b"somebody" if wanted is Wanted.OPEN_ON else bytes(8)
 
     def ends(self, topic: str) -> Ends:
@@ -63,3 +66,23 @@ def test_in_the_end_it_says_whose_transaction_it_is(
     site.open_for = 9
     with pytest.raises(WriterFailed, match="open from offset 4 on, of somebody; "):
         made(site).fence()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"),
+    [
+        (Outcome.FAILED, WriterFailed),
+        (Outcome.FENCED, Fenced),
+        (Outcome.TOO_LARGE, TooLarge),
+    ],
+)
+def test_what_the_jvm_says_of_a_failure_has_a_name(
+    made: Make, outcome: Outcome, kind: type[WriterFailed]
+) -> None:
+    """Only of some of them records are to blame."""
+    site = Site()
+    mine = made(site)
+    site.outcome = outcome
+    with pytest.raises(WriterFailed) as raised:
+        mine.fence()
+    assert type(raised.value) is kind

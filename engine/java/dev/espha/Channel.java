@@ -40,6 +40,7 @@ public final class Channel {
   private static final byte FENCED = 3;
   private static final byte BROKEN = 4;
   private static final byte MOVED = 5;
+  private static final byte TOO_LARGE = 6;
 
   private static final int BUFFER_BYTES = 1 << 16;
   private static final int HEAD_BYTES = 5;
@@ -139,11 +140,19 @@ public final class Channel {
         write(DONE, answer);
       }
     } catch (TransactionFailed e) {
-      write(e.fenced ? FENCED : FAILED, e.getMessage().getBytes(StandardCharsets.UTF_8));
+      write(outcome(e.why), e.getMessage().getBytes(StandardCharsets.UTF_8));
     } catch (ExecutionException | TimeoutException | InterruptedException | RuntimeException | LinkageError e) {
       call = null;
       write(BROKEN, Texts.of(e).getBytes(StandardCharsets.UTF_8));
     }
+  }
+
+  private static byte outcome(TransactionFailed.Why why) {
+    return switch (why) {
+      case UNKNOWN -> FAILED;
+      case FENCED -> FENCED;
+      case TOO_LARGE -> TOO_LARGE;
+    };
   }
 
   /** Does what is asked for; null: there is no answer yet. */

@@ -2,13 +2,21 @@ package dev.espha;
 
 /** Nothing was committed, or nobody knows; the text says what failed. */
 final class TransactionFailed extends Exception {
-  private static final long serialVersionUID = 1;
+  private static final long serialVersionUID = 2;
 
-  /** Whether a newer holder of the transactional id is why. */
-  final boolean fenced;
+  /** What is known of the reason. */
+  enum Why {
+    UNKNOWN,
+    /** A newer holder of the transactional id, or brokers that have waited for too long. */
+    FENCED,
+    /** A record that the client or a broker does not take, whoever writes it. */
+    TOO_LARGE
+  }
 
-  TransactionFailed(String text, boolean fenced, Throwable cause) {
+  final Why why;
+
+  TransactionFailed(String text, Why why, Throwable cause) {
     super(text, cause);
-    this.fenced = fenced;
+    this.why = why;
   }
 }

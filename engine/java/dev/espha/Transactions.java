@@ -1,5 +1,6 @@
 package dev.espha;
 
+import dev.espha.TransactionFailed.Why;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -18,6 +19,7 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.InvalidProducerEpochException;
 import org.apache.kafka.common.errors.ProducerFencedException;
+import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -169,13 +171,17 @@ final class Transactions implements Outputs {
   }
 
   private static TransactionFailed failed(String doing, String id, Throwable cause) {
-    boolean fenced = false;
+    Why why = Why.UNKNOWN;
     for (Throwable each = cause; each != null; each = each.getCause()) {
-      fenced |= each instanceof ProducerFencedException;
-      fenced |= each instanceof InvalidProducerEpochException;
+      if (each instanceof ProducerFencedException
+          || each instanceof InvalidProducerEpochException) {
+        why = Why.FENCED;
+      } else if (each instanceof RecordTooLargeException) {
+        why = Why.TOO_LARGE;
+      }
     }
     String text = doing + " under transactional id '" + id + "': " + Texts.of(cause);
-    return new TransactionFailed(text, fenced, cause);
+    return new TransactionFailed(text, why, cause);
   }
 
   /** Ends it at once; brokers abort what is open. */
