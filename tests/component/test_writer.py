@@ -1,5 +1,6 @@
 """What writes in transactions, and the exact readers, against a real Kafka of three brokers."""
 
+import signal
 import time
 import uuid
 from collections.abc import Callable
@@ -19,14 +20,17 @@ from confluent_kafka.admin import (
 from pyspark.sql import SparkSession
 
 from chaos.late_end import Coordinator, Transaction
+from espha.connectors.topics import topic_plan
 from espha.kafka.broker_time import broker_time
 from espha.kafka.reader import Offsets, last_record, read_range, records_backwards
 from espha.kafka.writer import Fenced, FencedWriter, Record, TooLarge, WriterFailed
 from espha.pipeline import transactions
 from espha.pipeline.fitting import size_of
-from espha.pipeline.job import Output, Result
+from espha.pipeline.job import Batch, BatchJob, Input, Output, Result
 from espha.pipeline.transactions import Transactions
 from espha.protocol.sizes import MESSAGE_BYTES, RECORD_BYTES
+from espha.reader import read_project
+from support.models import SUB, source, xml
 from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
@@ -320,3 +324,47 @@ def test_brokers_that_are_away_are_no_riddle(
         with pytest.raises(WriterFailed) as raised:
             act()
         assert not isinstance(raised.value, Fenced)
+
+
+def test_a_batch_whose_outputs_wait_for_room_gets_on(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody computes while brokers take nothing, and nobody hangs: it is Kafka's time."""
+    monkeypatch.setitem(transactions._SETTINGS, "buffer.memory", str(1 << 20))
+    text = xml(
+        source("id*:int64,text:string", 'insert-only="true" index="pi_EMPTY"')
+        + '<window-copy name="out" index="pi_EMPTY">'
+        + f"{SUB}</window-copy>",
+        '<edge source="in" target="out"/>',
+    )
+    project = read_project(text)
+    plan = topic_plan(project, "t")
+    rows = [Input(plan.inputs["q/in"], at, b"I,N,%d," % at + b"x" * 10_000) for at in range(400)]
+    kafka = Kafka(tmp_path)
+    moves = 0
+    try:
+        kafka.start()
+        kafka.make_topics(plan.outputs["q/out"], plan.order_log)
+        mine = Transactions(spark, kafka.bootstrap, plan.order_log)
+        mine.fence()
+        mine.commit(outputs(plan.outputs["q/out"], b"1"), b"first")
+        (broker,) = kafka.servers
+
+        def moved() -> None:
+            nonlocal moves
+            moves += 1
+            if moves == 10:
+                broker.signal(signal.SIGCONT)
+
+        with closing(BatchJob(spark, text, project, plan, collect=False)) as job:
+            job.greet()
+            job.when_moved(moved)
+            broker.signal(signal.SIGSTOP)
+            (result,) = job.run([Batch(None, 1, 0, rows)], mine.begin())
+            assert moves >= 10, "nothing has moved for long"
+            assert result.waited_s > 0
+            mine.commit(result, b"second")
+        assert len(seen(kafka, plan.outputs["q/out"])) == 401
+        mine.close()
+    finally:
+        kafka.stop()

@@ -219,10 +219,13 @@ class Leader:
         skipped = self._quarantine.skips(inputs)
         order = self._agreement.order() if self._agreement.due() else None
         batch = at.batch(at.sequence + 1, clock, inputs, skipped)._replace(checkpoint=order)
+        # It may have to shut out its own past first: that is Kafka's time, and no record's fault.
+        self._doing.begin(Step.FENCING, batch.sequence, len(inputs), ranges)
+        transaction = self.publisher.begin()
         running = self._quarantine.running(at.sequence, ranges, len(inputs), careful=careful)
         with running as computed:
             self._doing.begin(Step.RUNNING, batch.sequence, len(inputs), ranges)
-            result = self._job.run([batch], self.publisher.begin())[0]
+            result = self._job.run([batch], transaction)[0]
             computed()
             if order:
                 self._agreement.begun(result.checkpoint)

@@ -118,6 +118,11 @@ class Result(NamedTuple):
         """Number of outputs, dead letters too."""
         return self.summed.outputs if self.summed else len(self.outputs)
 
+    @property
+    def waited_s(self) -> float:
+        """For how long (s) the batch has waited for Kafka to take outputs."""
+        return self.summed.waited_s if self.summed else 0.0
+
     def digest(self) -> str:
         """Return SHA-256 (hex) over all outputs, in order.
 

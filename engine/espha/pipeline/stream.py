@@ -39,7 +39,7 @@ _ROW = struct.Struct(">iiqi")
 _ANSWER = struct.Struct(">iiii")
 _ORIGINAL = struct.Struct(">ii")
 _CALL = struct.Struct(">?iq")
-_SUM = struct.Struct(">iii32si")
+_SUM = struct.Struct(">iii32sqi")
 _SIZES = struct.Struct(">iii")
 _NONE = -1
 _PART_BYTES = 1 << 20
@@ -107,6 +107,8 @@ class Summed(NamedTuple):
     """What answers the opening row, or says why the kernel failed."""
     broken: int | None
     """Place of the row on which the kernel failed; None: it has not."""
+    waited_s: float = 0.0
+    """For how long outputs have waited until Kafka's client had taken them."""
 
 
 class Stream:
@@ -214,8 +216,9 @@ def _answers(answer: bytes) -> Iterator[Answered]:
 def _sums(answer: bytes) -> Iterator[Summed]:
     at = 0
     while at < len(answer):
-        broken, outputs, refused, digest, length = _SUM.unpack_from(answer, at)
+        broken, outputs, refused, digest, waited_ns, length = _SUM.unpack_from(answer, at)
         at += _SUM.size
         said = answer[at : at + length].decode()
         at += length
-        yield Summed(outputs, refused, digest, said, None if broken == _NONE else broken)
+        row = None if broken == _NONE else broken
+        yield Summed(outputs, refused, digest, said, row, waited_ns / 1e9)

@@ -32,6 +32,7 @@ class Site:
         self.taken = 0
         self.commits: list[int] = []
         self.doing = Doing()
+        self.steps: list[tuple[str, Step]] = []
 
     def take(self, limit: int, timeout: float) -> tuple[list[Range], list[Input]]:
         """Take a row."""
@@ -42,16 +43,25 @@ class Site:
         """Say where the rows go on."""
         return {TOPIC: self.taken}
 
+    def note(self, called: str) -> None:
+        """Note what is called, and in which step."""
+        told = self.doing.told()
+        assert told
+        self.steps.append((called, told.step))
+
     def begin(self) -> int:
         """Have no number."""
+        self.note("begin")
         return 0
 
     def commit(self, result: Result, order_record: bytes) -> None:
         """Note how many records it has."""
+        self.note("commit")
         self.commits.append(OrderRecord.model_validate_json(order_record).records or 0)
 
     def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Make nothing of them."""
+        self.note("run")
         return [Result([], 0) for _ in batches]
 
     def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
@@ -115,6 +125,17 @@ def test_the_more_comes_the_more_share_a_commit() -> None:
 def test_an_interval_that_is_set_is_never_shortened() -> None:
     assert interval_behind(5_000, 0) == 0
     assert interval_behind(5_000, 10) == 10
+
+
+def test_what_a_publisher_does_first_is_no_batch() -> None:
+    """It may have to fence, which Kafka may take long for; nobody computes then."""
+    site = Site()
+    leader(site, 0)
+    assert site.steps == [
+        ("begin", Step.FENCING),
+        ("run", Step.RUNNING),
+        ("commit", Step.COMMITTING),
+    ]
 
 
 def test_a_fence_that_waits_moves_only_where_the_main_loop_waits_for_it() -> None:

@@ -239,6 +239,18 @@ def test_a_record_that_the_broker_does_not_take_is_set_aside(tmp_path: Path) -> 
     assert site.lives == 6
 
 
+def test_who_dies_while_its_publisher_gets_ready_dies_of_no_record(tmp_path: Path) -> None:
+    """It may have to fence first, and be killed for what Kafka does then."""
+    site = Site(1, tmp_path)
+
+    def killed() -> int:
+        raise Died
+
+    site.begin = killed  # type: ignore[method-assign]
+    assert not live(site, lambda batch: None)
+    assert site.deaths is None
+
+
 @given(
     rows=st.integers(1, 400),
     bad=st.sets(st.integers(0, 399), max_size=4),

@@ -69,6 +69,11 @@ final class Call {
   private int refused;
   private volatile long moved;
 
+  /** Whether an output is being handed over, which lasts as long as Kafka's client has no room. */
+  private volatile boolean handsOver;
+
+  private long waitedNs;
+
   /** What {@link #hasMoved} has seen of it. */
   private long seen;
 
@@ -147,16 +152,18 @@ final class Call {
     }
   }
 
-  /** Ends a batch: its outputs, its dead letters, the digest, and what the worker says. */
+  /** Ends a batch: outputs, dead letters, digest, waits for room, and what the worker says. */
   private void sum(int broken, byte[] text) throws IOException {
     out.writeInt(broken);
     out.writeInt(outputs);
     out.writeInt(refused);
     out.write(digest.digest());
+    out.writeLong(waitedNs);
     out.writeInt(text.length);
     out.write(text);
     outputs = 0;
     refused = 0;
+    waitedNs = 0;
   }
 
   private void output(int row, int ordinal, int kind, byte[] answer) {
@@ -229,7 +236,11 @@ final class Call {
       digest(headers[place]);
     }
     if (into != null) {
+      long began = System.nanoTime();
+      handsOver = true;
       into.send(topic, value, names.headers(), List.of(headers));
+      handsOver = false;
+      waitedNs += System.nanoTime() - began;
     }
   }
 
@@ -243,10 +254,13 @@ final class Call {
     return ended.await(waitMs, java.util.concurrent.TimeUnit.MILLISECONDS);
   }
 
-  /** Tells whether something was answered since this was asked last, or since rows were added. */
+  /**
+   * Tells whether something was answered since this was asked last, or since rows were added; or
+   * whether Kafka's client has no room, for which it waits no longer than its own limit.
+   */
   boolean hasMoved() {
     long now = moved;
-    boolean moves = now != seen;
+    boolean moves = now != seen || handsOver;
     seen = now;
     return moves;
   }
