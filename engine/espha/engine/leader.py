@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from espha.engine.agreement import Agreement
 from espha.engine.background import Background
+from espha.engine.batch_size import BatchSize
 from espha.engine.clock import LogClock
 from espha.engine.digests import inputs_digest
 from espha.engine.follower import Job
@@ -20,7 +21,6 @@ from espha.protocol.activity import Doing
 from espha.protocol.order import PLAIN_FORMAT, SWITCH_FORMAT, OrderRecord, Range, Shadow
 from espha.protocol.states import Step
 
-_BATCH_LIMIT = 5_000
 _WAIT_S = 0.5
 """How long to wait for input before looking at anything else."""
 _DENSE = 500
@@ -77,6 +77,7 @@ class Leader:
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
         publisher.moved = self._fence_moves
+        self._size = BatchSize()
         self._renewal: Background | None = None
         self._name, self._model, self._runtime = name, model, runtime
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
@@ -92,8 +93,9 @@ class Leader:
         """Commit the take-over itself: a batch of the input at hand, or an empty one."""
         self._at.epoch += 1
         self._calm = False
+        self._size = BatchSize()
         if not self._carefully(0):
-            self._commit(*self._inputs.take(_BATCH_LIMIT, 0))
+            self._commit(*self._inputs.take(self._size.limit, 0))
 
     def step(self, prove: bool = False) -> bool:
         """Commit the next batch; say whether there was anything to do.
@@ -108,7 +110,7 @@ class Leader:
         wait_s = 0.0 if prove else self._wait_s()
         if self._carefully(wait_s):
             return True
-        ranges, inputs = self._inputs.take(_BATCH_LIMIT, wait_s)
+        ranges, inputs = self._inputs.take(self._size.limit, wait_s)
         if inputs or prove or self._wait_s() == 0:
             self._commit(ranges, inputs)
             return True
@@ -140,7 +142,7 @@ class Leader:
         if switch and (self._at.shadow is None or self._at.shadow.model != switch):
             self._next_shadow = _Begin(switch, None)
         careful = self._quarantine.care(self._at.sequence, self._inputs) is not None
-        ranges, inputs = ([], []) if careful else self._inputs.take(_BATCH_LIMIT, 0)
+        ranges, inputs = ([], []) if careful else self._inputs.take(self._size.limit, 0)
         self._commit(ranges, inputs, heir=heir, switch=switch)
 
     def step_down(self) -> None:
@@ -222,11 +224,16 @@ class Leader:
         # It may have to shut out its own past first: that is Kafka's time, and no record's fault.
         self._doing.begin(Step.FENCING, batch.sequence, len(inputs), ranges)
         transaction = self.publisher.begin()
-        running = self._quarantine.running(at.sequence, ranges, len(inputs), careful=careful)
+        running = self._quarantine.running(
+            at.sequence, ranges, len(inputs), careful=careful, limit_s=self.publisher.limit_s
+        )
         with running as computed:
             self._doing.begin(Step.RUNNING, batch.sequence, len(inputs), ranges)
+            begun = time.monotonic()
             result = self._job.run([batch], transaction)[0]
-            computed()
+            took_s = time.monotonic() - begun - result.waited_s
+            computed(took_s)
+            self._size.learn(len(inputs), took_s)
             if order:
                 self._agreement.begun(result.checkpoint)
             record = OrderRecord(

@@ -12,6 +12,8 @@ class Publisher(Protocol):
     It is `espha.pipeline.transactions.Transactions`.
     """
 
+    limit_s: float
+    """For so long (s) brokers keep a transaction open, from its first output on."""
     moved: Callable[[], None]
     """Hears that a fence which takes long gets on, in the thread that fences."""
 

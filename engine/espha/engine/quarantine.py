@@ -5,7 +5,10 @@ is careful there: first it lets time pass in a batch without input, so that what
 about is never laid on a record; then it takes a sixteenth of what the dead one had taken, and so
 on, down to one record at a time, with the clock standing still. A record is set aside when it has
 ended two lives alone, or when the kernel has named it twice: that costs two lives where the kernel
-can name it, else 3 + max(1, ⌊log16 n⌋) of a batch of n records, which is 6 of the largest.
+can name it, else 4 in a batch of up to 31 records, 5 of up to 511, and 6 of more.
+
+A batch whose transaction was lost because it computed for too long counts as a death, too: what
+comes after it is a smaller one.
 
 That a record is set aside stands in the order record, with the reason; the rest follows from it.
 """
@@ -17,16 +20,26 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from espha.kafka.reader import LogError
-from espha.kafka.writer import TooLarge, WriterFailed
+from espha.kafka.writer import Fenced, TooLarge, WriterFailed
 from espha.pipeline.job import BrokenRecordError, Input
 from espha.protocol.deaths import Deaths, Place, UnderWay, UnderWayNote
 from espha.protocol.order import Range, Skip
 from espha.protocol.records import SET_ASIDE_REASON
+from espha.protocol.states import EndReason
 
 _FROM = 2
 _TIMES = 2
 _PARTS = 16
 _REASON_LETTERS = 500
+_SHARE = 0.5
+"""Of the time that brokers give a transaction: a batch that has computed for longer has lost it
+by itself. The rest is for what Kafka needs."""
+
+
+class TookTooLong(WriterFailed):
+    """A batch has computed for longer than brokers keep its transaction open."""
+
+    reason = EndReason.RECORD
 
 
 class Care(NamedTuple):
@@ -85,19 +98,36 @@ class Quarantine:
 
     @contextmanager
     def running(
-        self, after: int, ranges: Sequence[Range], records: int, *, careful: bool
-    ) -> Iterator[Callable[[], None]]:
+        self,
+        after: int,
+        ranges: Sequence[Range],
+        records: int,
+        *,
+        careful: bool,
+        limit_s: float,
+    ) -> Iterator[Callable[[float], None]]:
         """Note that a batch behind order record `after` is under way, and why it fails.
 
-        Call what this yields when the batch is computed: what Kafka does to it is no record's
-        fault. What ends this process before leaves the note.
+        Call what this yields when the batch is computed, with how long (s) that took: what Kafka
+        does to it then is no record's fault, unless its transaction, which brokers keep open for
+        `limit_s`, was lost because of that. What ends this process before leaves the note.
+
+        Raises:
+            TookTooLong: that was so.
         """
         under_way = UnderWay(
             log=self._log, after=after, records=records, inputs=tuple(ranges), careful=careful
         )
         self._note.write(under_way)
+        took = 0.0
+
+        def computed(took_s: float) -> None:
+            nonlocal took
+            took = took_s
+            self._note.clear()
+
         try:
-            yield self._note.clear
+            yield computed
         except BrokenRecordError as error:
             broke = None
             if error.topic is not None and error.offset is not None:
@@ -107,6 +137,16 @@ class Quarantine:
         except TooLarge as error:
             self._blame(under_way, str(error))
             raise
+        except Fenced as error:
+            self._note.clear()
+            if took <= _SHARE * limit_s:
+                raise
+            reason = (
+                f"a batch of {records} records has computed for {took:.0f} s, and brokers end a "
+                f"transaction after {limit_s:.0f} s"
+            )
+            self._blame(under_way, reason)
+            raise TookTooLong(f"{reason}: {error}") from None
         except (WriterFailed, LogError):
             self._note.clear()
             raise

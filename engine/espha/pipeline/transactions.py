@@ -33,8 +33,10 @@ _LIMIT_S = 30.0
 """How long a fence or a commit may take while brokers are away."""
 _MARGIN_S = 5.0
 """The JVM says within `_LIMIT_S` what went wrong; beyond that it says nothing any more."""
-_OPEN_LIMIT_S = 90.0
-"""Brokers end a transaction that nobody ends after a minute, and look every ten seconds."""
+_TRANSACTION_S = 60.0
+"""How long a commit may take while brokers are away. A successor does not wait: it fences."""
+_OPEN_LIMIT_S = _TRANSACTION_S + 30.0
+"""Brokers end a transaction that nobody ends after its time, and look every ten seconds."""
 _LOOK_S = 0.005
 _WHO_S = 1.0
 """After so long somebody else's transaction is open, and not only a marker under way."""
@@ -55,8 +57,7 @@ _SETTINGS = {
     # add both topics to it at once, write once and replicate once. Large batches go before.
     "linger.ms": "1000",
     "batch.size": str(_BATCH_BYTES),
-    # How long a commit may take while brokers are away. A successor does not wait: it fences.
-    "transaction.timeout.ms": "60000",
+    "transaction.timeout.ms": f"{_TRANSACTION_S * 1000:.0f}",
     "max.block.ms": f"{_LIMIT_S * 1000:.0f}",
     "delivery.timeout.ms": f"{_LIMIT_S * 1000:.0f}",
     # What a broker does not answer (it froze, or the network ate it) is asked again.
@@ -83,6 +84,8 @@ class Transactions:
     Make it early, call `fence` once when it is this engine's turn, read back what is committed,
     then `commit` batch by batch. Not safe for use by several threads.
     """
+
+    limit_s = _TRANSACTION_S
 
     def __init__(self, session: SparkSession, bootstrap: str, order_log: str) -> None:
         """Open.

@@ -26,6 +26,7 @@ LONG_S = 1e6
 class Site:
     """One row more each time; commits are counted."""
 
+    limit_s = 60.0
     moved: Callable[[], None]
 
     def __init__(self) -> None:

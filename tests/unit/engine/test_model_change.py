@@ -180,7 +180,7 @@ class Site:
         self.passed = len(self.kafka.log)
 
     # The publisher
-    committed = 0
+    committed, limit_s = 0, 60.0
 
     def fence(self) -> None:
         """Be the only one."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,8 +17,9 @@ from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
 from espha.engine.position import Position
 from espha.engine.quarantine import Quarantine
-from espha.kafka.writer import TooLarge, WriterFailed
+from espha.kafka.writer import Fenced, TooLarge, WriterFailed
 from espha.pipeline.job import Batch, BrokenRecordError, Input, Result
+from espha.pipeline.stream import Summed
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote, first_death
@@ -36,6 +38,9 @@ class Site:
     """What outlives engines: input, log, ZooKeeper, and the note on the volume."""
 
     deaths: Deaths | None = None
+    limit_s = 60.0
+    now = begun = 0.0
+    """What time it is, and when the last transaction has begun."""
 
     def __init__(self, rows: int, folder: Path) -> None:
         self.rows = [Input(TOPIC, place, b"x") for place in range(rows)]
@@ -62,10 +67,13 @@ class Site:
     # The publisher
     def begin(self) -> int:
         """Have no number."""
+        self.begun = self.now
         return 0
 
     def commit(self, result: Result, order_record: bytes) -> None:
-        """Append to the log."""
+        """Append to the log, unless that comes too late."""
+        if self.now - self.begun > self.limit_s:
+            raise Fenced("the brokers have ended the transaction")
         self.log.append(OrderRecord.model_validate_json(order_record))
 
     @property
@@ -84,8 +92,8 @@ class Site:
 class Job:
     """A model that ends the process as a test wants."""
 
-    def __init__(self, kill: Callable[[Batch], Exception | None]) -> None:
-        self.kill = kill
+    def __init__(self, kill: Callable[[Batch], Exception | None], waited_s: float) -> None:
+        self.kill, self.waited_s = kill, waited_s
 
     def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run a batch; records that are set aside are not seen."""
@@ -95,22 +103,25 @@ class Job:
         error = self.kill(batch._replace(inputs=seen))
         if error:
             raise error
-        return [Result([], 0)]
+        return [Result([], 0, summed=Summed(0, 0, b"", "", None, self.waited_s))]
 
     def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
         """Take none."""
         return CheckpointBegun(error="none here")
 
 
-def live(site: Site, kill: Callable[[Batch], Exception | None], *, at_most: int = 10_000) -> bool:
-    """Live one life from a take-over on; say whether it processed all there is."""
+def live(site: Site, kill: Callable[[Batch], Exception | None], *, waited_s: float = 0.0) -> bool:
+    """Live one life from a take-over on; say whether it processed all there is.
+
+    Of the time that each batch takes it waits so long for Kafka.
+    """
     site.lives += 1
     last = site.log[-1] if site.log else None
     at = Position(len(site.log), site.lives, last.clock if last else 0)
     site.taken = max((end for record in site.log for _, _, end in record.inputs), default=0)
     site.note.open()
     leader = Leader(
-        Job(kill),
+        Job(kill, waited_s),
         cast("Inputs", site),
         cast(Any, site),
         at,
@@ -125,7 +136,7 @@ def live(site: Site, kill: Callable[[Batch], Exception | None], *, at_most: int 
     )
     try:
         leader.take_over()
-        for _ in range(at_most):
+        for _ in range(10_000):
             if site.taken == len(site.rows):
                 return True
             leader.step()
@@ -160,7 +171,7 @@ def named(*offsets: int) -> Callable[[Batch], Exception | None]:
 
 @pytest.mark.parametrize("offset", [0, 2500, 4999])
 def test_a_record_that_kills_without_a_word_costs_six_lives(tmp_path: Path, offset: int) -> None:
-    """5000 rows twice, 312, 19, one alone, and once more: the seventh life goes on."""
+    """512 rows twice, 32, 2, one alone, and once more: the seventh life goes on."""
     site = Site(5000, tmp_path)
     live_on(site, unnamed(offset))
     assert site.lives <= 7, "fewer where the last batch was a short one"
@@ -237,6 +248,82 @@ def test_a_record_that_the_broker_does_not_take_is_set_aside(tmp_path: Path) -> 
     )
     assert site.skipped == [7]
     assert site.lives == 6
+
+
+@pytest.fixture
+def timed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Site], None]:
+    """Have engines go by the time of a site."""
+
+    def with_time_of(site: Site) -> None:
+        clock = SimpleNamespace(monotonic=lambda: site.now)
+        monkeypatch.setattr("espha.engine.leader.time", clock)
+
+    return with_time_of
+
+
+def slow(site: Site, cost_s: float, **dear: float) -> Callable[[Batch], None]:
+    """Let each record take so long; some by their offsets ("at_7") longer."""
+
+    def work(batch: Batch) -> None:
+        site.now += sum(dear.get(f"at_{entry.offset}", cost_s) for entry in batch.inputs)
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("cost_s", "lives"), [(0.0001, 1), (0.012, 1), (0.1, 1), (0.2, 3), (1.5, 3), (10.0, 4)]
+)
+def test_a_backlog_of_heavy_records_is_processed(
+    tmp_path: Path, timed: Callable[[Site], None], cost_s: float, lives: int
+) -> None:
+    """Brokers end a transaction after a minute; no record is to blame for that."""
+    site = Site(5200, tmp_path)
+    timed(site)
+    live_on(site, slow(site, cost_s), lives=8)
+    assert site.lives == lives
+    assert site.skipped == []
+    assert site.processed == list(range(5200))
+
+
+def test_heavy_records_behind_light_ones_cost_lives_until_batches_are_small(
+    tmp_path: Path, timed: Callable[[Site], None]
+) -> None:
+    """Nothing foretells them; the next engine begins with less, and learns what they cost."""
+    site = Site(30_000, tmp_path)
+    timed(site)
+    heavy = {f"at_{at}": 0.1 for at in range(20_000, 30_000)}
+    live_on(site, slow(site, 0.0001, **heavy), lives=8)
+    assert site.lives == 3
+    assert site.skipped == []
+    assert site.processed == list(range(30_000))
+
+
+def test_a_record_that_alone_takes_longer_than_a_transaction_is_set_aside(
+    tmp_path: Path, timed: Callable[[Site], None]
+) -> None:
+    site = Site(300, tmp_path)
+    timed(site)
+    live_on(site, slow(site, 0.001, at_7=100.0))
+    assert site.lives == 6
+    (skip,) = [skip for record in site.log for skip in record.skipped]
+    assert skip.offset == 7
+    assert skip.reason == (
+        "set aside after it had ended 2 engines: a batch of 1 records has computed for 100 s, and "
+        "brokers end a transaction after 60 s"
+    )
+
+
+def test_waiting_for_kafka_is_no_records_fault(
+    tmp_path: Path, timed: Callable[[Site], None]
+) -> None:
+    """The transaction is lost as well; but records have taken 10 s of that time."""
+    site = Site(1, tmp_path)
+    timed(site)
+    for _ in range(2):
+        assert not live(site, slow(site, 100.0), waited_s=90.0)
+    assert site.deaths is None
+    live_on(site, slow(site, 1.0))
+    assert site.processed == [0]
 
 
 def test_who_dies_while_its_publisher_gets_ready_dies_of_no_record(tmp_path: Path) -> None:

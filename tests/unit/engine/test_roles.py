@@ -174,6 +174,7 @@ class Stage:
 class Publisher:
     """A publisher that can fence once."""
 
+    limit_s = 60.0
     moved: Callable[[], None]
 
     def __init__(self, stage: Stage) -> None:
