@@ -346,6 +346,24 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "a standby does not know an engine that is taking over",
+        "engine/espha/ha/witness.py",
+        "if one.state is EngineState.ACTIVE or self._takes_over(one)]",
+        "if one.state is EngineState.ACTIVE]",
+        "tests/unit/ha/test_witness.py::test_who_takes_over_for_long_leads_already",
+        "not True",
+    ),
+    Mutation(
+        "live",
+        "a standby lays on a new leader what the one before has missed",
+        "engine/espha/ha/witness.py",
+        "        if now - self._asked > _UNASKED_S:\n            self._begin_anew()\n",
+        "",
+        "tests/unit/ha/test_witness.py::test_for_a_new_leader_the_time_begins_anew",
+        "not True",
+    ),
+    Mutation(
+        "live",
         "who hears less gives way to who hears something else",
         "engine/espha/ha/kafka_probe.py",
         "all(there or not here for there, here in zip(hears, answers, strict=True)) and ",
@@ -737,7 +755,7 @@ MUTATIONS = (
         "live",
         "whoever hands over leads on although its heir is taking over",
         "engine/espha/ha/switchover.py",
-        "            if not any(told.name == self._heir and _takes_over(told) "
+        "            if not any(told.name == self._heir and takes_over(told) "
         "for told in others):\n"
         "                return False\n",
         "            return False\n",

@@ -168,7 +168,7 @@ class HandOver:
             others = self._ask_others()
             if any(told.epoch > self._epoch for told in others):
                 return True
-            if not any(told.name == self._heir and _takes_over(told) for told in others):
+            if not any(told.name == self._heir and takes_over(told) for told in others):
                 return False
         return False
 
@@ -236,7 +236,8 @@ class HandOver:
         return to or others[0]
 
 
-def _takes_over(told: ReplicaStatus) -> bool:
+def takes_over(told: ReplicaStatus) -> bool:
+    """Tell whether a replica is at its take-over, and has not committed yet."""
     return told.state is EngineState.STANDBY and told.step in _TAKES_OVER
 
 
