@@ -355,6 +355,25 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "whatever is ordered counts for all topics",
+        "engine/espha/engine/witness.py",
+        "return min(max(oldest, self._moved), oldest + _OTHERS_S)",
+        "return max(oldest, self._moved)",
+        "tests/unit/engine/test_witness.py::"
+        "test_a_topic_that_nobody_takes_is_told_though_others_are_ordered",
+        "None == 2",
+    ),
+    Mutation(
+        "live",
+        "a backlog of one topic is held against who gets on with it",
+        "engine/espha/engine/witness.py",
+        "return min(max(oldest, self._moved), oldest + _OTHERS_S)",
+        "return oldest",
+        "tests/unit/engine/test_witness.py::test_who_takes_all_topics_in_turns_takes_them",
+        "is None",
+    ),
+    Mutation(
+        "live",
         "a standby lays on a new leader what the one before has missed",
         "engine/espha/ha/witness.py",
         "        if now - self._asked > _UNASKED_S:\n            self._begin_anew()\n",

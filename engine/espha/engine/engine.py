@@ -149,7 +149,7 @@ class Engine:
             interval_s=commit_interval_s,
         )
         self._memory = memory or Memory()
-        self._witness = Witness(log, inputs, self._at, self._doing)
+        self._witness = Witness(log, inputs, self._doing)
         self._state = EngineState.STARTING
         self._name = name
         self._deciding = threading.Lock()

@@ -185,11 +185,11 @@ class Inputs:
                 del self._gone[topic]
             self._advance(topic, end)
 
-    def waiting(self) -> bool:
-        """Tell whether there is input that no order record that was read names."""
-        if not any(self._buffers.values()):
+    def waiting(self) -> list[str]:
+        """Return the topics of which there is input that no order record that was read names."""
+        if sum(map(len, self._buffers.values())) < _FETCHED_AT_ONCE:  # else there is a backlog
             self._fetch(0)
-        return any(self._buffers.values())
+        return [topic for topic, buffer in self._buffers.items() if buffer]
 
     def close(self) -> None:
         """Stop reading."""

@@ -345,7 +345,8 @@ class ReplicaStatus(Message):
     unordered_s: Annotated[float | None, GAUGE] = Field(
         None,
         description="Seconds for which input that this standby has read has waited for an order "
-        "record; nothing while all is in order.",
+        "record, in the topic where it waits longest; ten less where others' input is ordered "
+        "meanwhile. Nothing while all is in order.",
     )
     held_topic: str = Field(
         "",

@@ -123,9 +123,13 @@ class Rows:
 
     held_topics = HeldTopics()
 
-    def waiting(self) -> bool:
+    def waiting(self) -> list[str]:
         """Have nothing that nobody orders."""
-        return False
+        return []
+
+    def next_offsets(self) -> dict[str, int]:
+        """Say nothing of any topic."""
+        return {}
 
     def cursors(self) -> dict[str, Cursor]:
         """Return a fixed place."""

@@ -1,7 +1,7 @@
 """Which records of a range an engine processes, from a consumer that is a plain list."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
@@ -14,15 +14,15 @@ from espha.kafka.reader import LogError
 from espha.pipeline.job import Input
 from espha.protocol.order import Cursor, Range
 
-TOPIC = "t.I"
+TOPIC, OTHER = "t.I", "t.J"
 Read = Callable[..., Inputs]
 
 
 class Entry:
     """A record, or (without a value) the news that the end is reached."""
 
-    def __init__(self, offset: int, value: bytes | None) -> None:
-        self._offset, self._value = offset, value
+    def __init__(self, offset: int, value: bytes | None, topic: str = TOPIC) -> None:
+        self._offset, self._value, self._topic = offset, value, topic
 
     def error(self) -> KafkaError | None:
         """None for a record."""
@@ -34,7 +34,7 @@ class Entry:
 
     def topic(self) -> str:
         """The input topic."""
-        return TOPIC
+        return self._topic
 
     def value(self) -> bytes | None:
         """The record."""
@@ -77,7 +77,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Read:
             Broker.entries.append(Entry(max(offsets) + 1, None))
         monkeypatch.setattr(module, "Offsets", Broker)
         monkeypatch.setattr(module, "reader", Broker)
-        return Inputs("b", [TOPIC], cursors)
+        return Inputs("b", [TOPIC, OTHER], cursors)
 
     return made
 
@@ -105,11 +105,19 @@ def test_a_range_that_never_comes_is_not_waited_for_for_ever(
 
 def test_input_that_nobody_orders_is_noticed(read: Read) -> None:
     inputs = read(3, 4, 5)
-    assert inputs.waiting()
+    assert inputs.waiting() == [TOPIC]
     inputs.read(Range(TOPIC, 3, 5))
-    assert inputs.waiting()
+    assert inputs.waiting() == [TOPIC]
     inputs.read(Range(TOPIC, 5, 6))
-    assert not inputs.waiting()
+    assert inputs.waiting() == []
+
+
+def test_input_is_noticed_though_other_input_waits(read: Read) -> None:
+    inputs = read(3)
+    assert inputs.waiting() == [TOPIC]
+    cast("Any", inputs)._consumer.entries.append(Entry(3, b"3", OTHER))
+    inputs.waiting()
+    assert inputs.waiting() == [TOPIC, OTHER]
 
 
 def test_the_digest_tells_apart_what_may_not_be_mixed_up() -> None:

@@ -133,9 +133,9 @@ class Site:
         """Say where it goes on."""
         return {TOPIC: Cursor(self.taken, self.taken)}
 
-    def waiting(self) -> bool:
+    def waiting(self) -> list[str]:
         """Have nothing that nobody orders."""
-        return False
+        return []
 
     # The order log
     def end(self, limit_s: float = 0) -> int:

@@ -103,9 +103,13 @@ class Stage:
         taken = Range(TOPIC, self.rows - 1, self.rows)
         return [taken], self.read(taken)
 
-    def waiting(self) -> bool:
+    def waiting(self) -> list[str]:
         """Have nothing that nobody orders."""
-        return False
+        return []
+
+    def next_offsets(self) -> dict[str, int]:
+        """Say nothing of any topic."""
+        return {}
 
     # The order log
     def end(self, limit_s: float = 0) -> int:
