@@ -374,6 +374,25 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "a standby that does not hear the order log counts as in sync",
+        "engine/espha/engine/follower.py",
+        "self.lag.look(self._log.behind, self._hearing.is_deaf(bool(records)))",
+        "self.lag.look(self._log.behind)",
+        "tests/unit/engine/test_engine.py::"
+        "test_a_standby_that_does_not_hear_the_order_log_is_not_in_sync",
+        "assert [",
+    ),
+    Mutation(
+        "live",
+        "where Kafka is away, standbys hold it against themselves",
+        "engine/espha/engine/hearing.py",
+        "            return self._newest() > self._at.sequence\n",
+        "            return True\n",
+        "tests/unit/engine/test_hearing.py::test_whom_kafka_does_not_answer_asks_others",
+        "nobody is answered",
+    ),
+    Mutation(
+        "live",
         "a standby lays on a new leader what the one before has missed",
         "engine/espha/ha/witness.py",
         "        if now - self._asked > _UNASKED_S:\n            self._begin_anew()\n",

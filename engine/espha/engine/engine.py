@@ -93,6 +93,7 @@ class Engine:
         wanted: str = "",
         forced: int | None = None,
         ask_for_shadow: Ask | None = None,
+        newest: Callable[[], int] = lambda: 0,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning.
 
@@ -100,6 +101,7 @@ class Engine:
         `tail` is the last record of the log, as far as it is known. With `ask_for_shadow` it runs
         its model beside that of the log; `wanted` is the digest of the model it was given, where
         it runs another one. Behind the order record `forced` it may lead in place of the log's.
+        `newest` returns the newest order record that other replicas know of.
         """
         self._model = model_digest(project)
         self._wanted, self._forced = wanted or self._model, forced
@@ -130,6 +132,7 @@ class Engine:
             moved=lambda: self._report(self._state),
             named=self._look_at_heir,
             agreement=self._agreement,
+            newest=newest,
             doing=self._doing,
         )
         self._follower.forgives = forgives

@@ -7,6 +7,7 @@ import structlog
 
 from espha.engine.agreement import Agreement
 from espha.engine.digests import inputs_digest
+from espha.engine.hearing import Hearing
 from espha.engine.inputs import Inputs
 from espha.engine.lag import Lag
 from espha.engine.position import Position
@@ -67,6 +68,7 @@ class Follower:
         named: Callable[[OrderRecord], None],
         doing: Doing,
         agreement: Agreement,
+        newest: Callable[[], int],
     ) -> None:
         """Go on at `at`, which moves on with each record.
 
@@ -81,6 +83,7 @@ class Follower:
             named: called with the last record where it names an heir, before it is processed.
             doing: hears of each step.
             agreement: compares states.
+            newest: returns the newest order record that other replicas know of.
         """
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
         self._model, self._runtime = model, runtime
@@ -88,6 +91,7 @@ class Follower:
         self._doing, self._agreement = doing, agreement
         self._base = at.sequence
         self.lag = Lag()
+        self._hearing = Hearing(log, at, newest)
         self.forgives = False
         """Whether what this engine makes of a record counts, though it is not what the log says."""
         self._semantics = SEMANTICS
@@ -100,7 +104,7 @@ class Follower:
         if records and records[-1].heir and not self._log.behind:
             self._named(records[-1])
         self._follow(records)
-        self.lag.look(self._log.behind)
+        self.lag.look(self._log.behind, self._hearing.is_deaf(bool(records)))
         self._compare()
 
     def expect_whole(self, end: int) -> None:

@@ -37,14 +37,21 @@ class Lag:
         """Whether it may take over."""
         return self._in_sync
 
-    def look(self, waiting: int) -> bool:
-        """Note how many order records wait; tell whether it is in sync."""
+    def look(self, waiting: int, deaf: bool = False) -> bool:
+        """Note how many order records wait; tell whether it is in sync.
+
+        Args:
+            waiting: as far as it knows.
+            deaf: there are more that it does not hear of.
+        """
         now = self._clock()
         # A process that was frozen has missed nothing that it could have done.
         if now - self._looked > LATE_S / 2:
             self._at_end += now - self._looked
         self._looked, self.records = now, waiting
-        if waiting <= _AT_THE_END:
+        if deaf:
+            self._in_sync = False
+        elif waiting <= _AT_THE_END:
             self._at_end, self._in_sync = now, True
         elif waiting > FAR or now - self._at_end > LATE_S:
             self._in_sync = False

@@ -32,7 +32,7 @@ from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
 from espha.protocol.states import EndReason, EngineState, Step
 from espha.records.catalyst import CodecError
-from espha.recovery.healing import NoStateError, sides, statuses
+from espha.recovery.healing import NoStateError, newest, sides, statuses
 from espha.recovery.restore import Recovery, requirements
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import Snapshot
@@ -169,6 +169,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         ask_for_shadow=(
             ask_for_shadow(settings, choice.digest, recovery.peers) if choice.shadow else None
         ),
+        newest=lambda: newest(recovery.peers(), settings.name),
     )
 
 

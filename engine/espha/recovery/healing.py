@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
-from espha.protocol.http import NoAnswerError, ask, ask_status
+from espha.protocol.http import TIMEOUT_S, NoAnswerError, ask, ask_status
 from espha.protocol.snapshots import SNAPSHOT
 from espha.protocol.states import EngineState
 from espha.protocol.status import ReplicaStatus
@@ -22,6 +22,8 @@ _STILL_S = 60.0
 """Nothing moves for so long: neither the active engine nor its snapshots."""
 _NOBODY_S = 15.0
 """So long there is no active engine: nobody takes over, or this one is needed."""
+_SOON_S = 0.3
+"""For a question of somebody who has something else to do."""
 _LOG = structlog.get_logger()
 
 Statuses = dict[str, ReplicaStatus]
@@ -39,12 +41,15 @@ class NoStateError(Exception):
         self.stranded = stranded
 
 
-def statuses(peers: Sequence[str], name: str) -> Statuses:
-    """Return what other replicas say of themselves, by address; those that do not answer lack."""
+def statuses(peers: Sequence[str], name: str, limit_s: float = TIMEOUT_S) -> Statuses:
+    """Return what other replicas say of themselves, by address.
+
+    Those that do not answer within `limit_s` lack.
+    """
 
     def asked(address: str) -> ReplicaStatus | None:
         try:
-            return ask_status(address)
+            return ask_status(address, limit_s)
         except NoAnswerError:
             return None
 
@@ -54,6 +59,12 @@ def statuses(peers: Sequence[str], name: str) -> Statuses:
         answers = list(pool.map(asked, peers))
     told = zip(peers, answers, strict=True)
     return {address: status for address, status in told if status and status.name != name}
+
+
+def newest(peers: Sequence[str], name: str) -> int:
+    """Return the newest order record that other replicas have processed, as far as they say it."""
+    told = statuses(peers, name, _SOON_S).values()
+    return max((one.engine.sequence for one in told if one.engine), default=0)
 
 
 def have_snapshot_written(

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from espha.connectors.topics import topic_plan
+from espha.engine import hearing
 from espha.engine.agreement import Agreement
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
@@ -333,6 +334,29 @@ def test_a_standby_that_falls_behind_is_not_in_sync(make: Make) -> None:
         "Any", Reporter(lambda state, sync: said.append((state, sync)), engine._control)
     )
     log.behind = FAR + 1
+    run(engine)
+    assert said[-2:] == [(EngineState.STANDBY, True), (EngineState.REPLAYING, False)]
+
+
+class MutedLog(Log):
+    """One whose reader gets nothing more, though there is more."""
+
+    def end(self, limit_s: float = 30) -> int:
+        """Return the offset behind the last record."""
+        return super().end() if self.records else self.reached + 2
+
+
+def test_a_standby_that_does_not_hear_the_order_log_is_not_in_sync(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would stand first in the queue for hours, and have hours of log to read then."""
+    monkeypatch.setattr(hearing, "_SILENT_S", -1.0)
+    monkeypatch.setattr(hearing, "_TWICE", 1)
+    engine, _, _ = make(MutedLog([record(1)]))
+    said: list[tuple[EngineState, bool]] = []
+    engine._control = cast(
+        "Any", Reporter(lambda state, sync: said.append((state, sync)), engine._control)
+    )
     run(engine)
     assert said[-2:] == [(EngineState.STANDBY, True), (EngineState.REPLAYING, False)]
 

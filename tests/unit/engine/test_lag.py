@@ -58,3 +58,12 @@ def test_who_was_frozen_gets_the_time_to_catch_up() -> None:
     world.now += 20
     assert world.look(FAR)
     assert not world.look(FAR, LATE_S + 0.5)
+
+
+def test_who_does_not_hear_of_what_there_is_is_not_in_sync() -> None:
+    """Whatever it knows itself, and until it hears again."""
+    world = World()
+    world.look(0)
+    assert not world.lag.look(0, deaf=True)
+    assert not world.lag.look(0, deaf=True)
+    assert world.look(0)

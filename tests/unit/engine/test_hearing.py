@@ -1,0 +1,90 @@
+"""Whether a standby hears the order log, by a clock of the test's own."""
+
+import pytest
+
+from espha.engine.hearing import Hearing
+from espha.engine.position import Position
+from espha.kafka.reader import LogError
+
+
+class Scene:
+    """A standby at order record 3, an order log, and other replicas."""
+
+    def __init__(self) -> None:
+        self.now, self.asked = 100.0, 0
+        self.written = self.read = 7
+        self.answers, self.others = True, 3
+        at = Position(sequence=3)
+        self.hearing = Hearing(self, at, lambda: self.others, lambda: self.now)
+
+    def at(self, end: int) -> bool:
+        """Tell whether the order log is read so far."""
+        return self.read >= end
+
+    def end(self, limit_s: float) -> int:
+        """Return the log's end, or do not answer."""
+        self.asked += 1
+        if not self.answers:
+            raise LogError("no answer")
+        return self.written
+
+    def passes(self, seconds: float, heard: bool = False) -> bool:
+        """Listen for so long, and hear something at the end, or do not; tell whether it is deaf."""
+        for _ in range(round(seconds * 100)):
+            self.now += 0.01
+            deaf = self.hearing.is_deaf(False)
+        return self.hearing.is_deaf(True) if heard else deaf
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_a_log_that_goes_on_costs_no_question(scene: Scene) -> None:
+    for _ in range(10):
+        assert not scene.passes(6, heard=True)
+    assert scene.asked == 0
+
+
+def test_a_log_that_has_no_more_is_heard(scene: Scene) -> None:
+    """Nobody is active."""
+    assert not scene.passes(60)
+    assert scene.asked > 10
+
+
+def test_who_does_not_hear_what_is_there_is_deaf(scene: Scene) -> None:
+    scene.written = 9
+    assert not scene.passes(10.5), "it may be on its way"
+    assert scene.passes(2)
+    assert scene.passes(60)
+    assert not scene.passes(0.01, heard=True)
+
+
+def test_what_comes_between_two_looks_was_on_its_way(scene: Scene) -> None:
+    scene.written = 9
+    for _ in range(5):
+        assert not scene.passes(11, heard=True)
+
+
+def test_whom_kafka_does_not_answer_asks_others(scene: Scene) -> None:
+    scene.answers = False
+    assert not scene.passes(60), "nobody is answered"
+    scene.others = 4
+    assert scene.passes(5)
+    scene.answers = True
+    assert not scene.passes(2)
+
+
+def test_who_led_or_was_frozen_has_not_listened(scene: Scene) -> None:
+    scene.written = 9
+    scene.now += 3600
+    assert not scene.passes(9)
+    assert scene.asked == 0
+
+
+def test_who_is_deaf_and_freezes_is_deaf_still(scene: Scene) -> None:
+    scene.written = 9
+    assert scene.passes(20)
+    scene.now += 3600
+    assert scene.passes(1)
