@@ -223,6 +223,16 @@ MUTATIONS = (
         "== 12",
     ),
     Mutation(
+        "live",
+        "a diverged engine waits without end for a snapshot of one that writes none",
+        "engine/espha/recovery/healing.py",
+        "    return status.state, engine.snapshot_sequence,",
+        "    return status.state, engine.sequence, engine.snapshot_sequence,",
+        "tests/unit/recovery/test_healing.py::"
+        "test_who_goes_on_and_never_writes_one_is_not_waited_for_either",
+        "it is waited for without end",
+    ),
+    Mutation(
         "I3",
         "a follower does not compare its state with the active engine's",
         "engine/espha/engine/follower.py",

@@ -18,8 +18,8 @@ from espha.protocol.status import ReplicaStatus
 
 _LOOK_S = 0.5
 _ASK_AGAIN_S = 10.0
-_STILL_S = 60.0
-"""Nothing moves for so long: neither the active engine nor its snapshots."""
+_STILL_S = 300.0
+"""Nothing comes of snapshots for so long: a large state takes its time, beside other work."""
 _NOBODY_S = 15.0
 """So long there is no active engine: nobody takes over, or this one is needed."""
 _SOON_S = 0.3
@@ -150,10 +150,11 @@ def _has(status: ReplicaStatus, sequence: int) -> bool:
 
 
 def _picture(status: ReplicaStatus) -> object:
+    """Return what changes while a snapshot may still come; the order log goes on in any case."""
     engine = status.engine
     if engine is None:
         return status.state
-    return status.state, engine.sequence, engine.snapshot_sequence, engine.snapshot_failures
+    return status.state, engine.snapshot_sequence, engine.snapshot_failures
 
 
 def _ask(address: str, token: str) -> None:

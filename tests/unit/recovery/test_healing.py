@@ -14,7 +14,7 @@ from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState
 from espha.protocol.status import EngineProgress, ReplicaStatus
 from espha.recovery import healing
-from espha.recovery.healing import NoStateError, sides, statuses
+from espha.recovery.healing import NoStateError, have_snapshot_written, sides, statuses
 from espha.recovery.restore import Recovery
 from espha.recovery.store import check
 from unit.recovery.samples import REQUIREMENTS, store, written
@@ -28,6 +28,7 @@ class Peer:
     def __init__(self, folder: Path, *kept: int, state: EngineState = EngineState.ACTIVE) -> None:
         self.store, self.state, self.kept = store(folder, *kept), state, max(kept, default=None)
         self.asked, self.writes, self.diverged = 0, True, ""
+        self.sequence = 12
         self.name = folder.name
         self.server: ThreadingHTTPServer = serve_status(
             ("127.0.0.1", 0), self.status, self.store, self.ask, token=SHOWN
@@ -37,7 +38,7 @@ class Peer:
     def status(self) -> ReplicaStatus:
         """As its supervisor."""
         progress = EngineProgress(
-            sequence=12,
+            sequence=self.sequence,
             epoch=1,
             active="e",
             model="m",
@@ -161,6 +162,22 @@ def test_who_never_writes_one_is_not_waited_for_for_ever(tmp_path: Path, peer: M
     with pytest.raises(NoStateError, match="does not write a snapshot from behind order record 9"):
         restored(mine)
     assert active.asked == 1
+
+
+def test_who_goes_on_and_never_writes_one_is_not_waited_for_either(peer: Make) -> None:
+    """The active engine commits all the time, and has no volume."""
+    active, now = peer(3), 0.0
+    active.writes = False
+
+    def sleep(_: float) -> None:
+        nonlocal now
+        now, active.sequence = now + 10, active.sequence + 1
+        assert now < 1000, "it is waited for without end"
+
+    with pytest.raises(NoStateError, match="does not write a snapshot from behind order record 9"):
+        have_snapshot_written(
+            lambda: [active.address], "engine-0", SHOWN, 9, clock=lambda: now, sleep=sleep
+        )
 
 
 def test_while_others_may_still_lead_it_waits_for_them(
