@@ -403,6 +403,15 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "nobody learns that partitions were added to a topic",
+        "engine/espha/engine/divided.py",
+        "if count > 1}",
+        "if count > 9}",
+        "tests/unit/engine/test_divided.py::test_partitions_that_are_added_are_told_once",
+        "(0, ",
+    ),
+    Mutation(
+        "live",
         "a standby lays on a new leader what the one before has missed",
         "engine/espha/ha/witness.py",
         "        if now - self._asked > _UNASKED_S:\n            self._begin_anew()\n",

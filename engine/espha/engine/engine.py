@@ -43,7 +43,7 @@ from espha.protocol.child_side import Control
 from espha.protocol.model_change import ModelAction
 from espha.protocol.order import OrderRecord
 from espha.protocol.states import EngineState, Role, Step
-from espha.protocol.status import EngineProgress, TakeOverFacts
+from espha.protocol.status import DividedFacts, EngineProgress, TakeOverFacts
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import SnapshotMeta
 
@@ -94,6 +94,7 @@ class Engine:
         forced: int | None = None,
         ask_for_shadow: Ask | None = None,
         newest: Callable[[], int] = lambda: 0,
+        divided: Callable[[], DividedFacts] = DividedFacts,
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning.
 
@@ -101,7 +102,8 @@ class Engine:
         `tail` is the last record of the log, as far as it is known. With `ask_for_shadow` it runs
         its model beside that of the log; `wanted` is the digest of the model it was given, where
         it runs another one. Behind the order record `forced` it may lead in place of the log's.
-        `newest` returns the newest order record that other replicas know of.
+        `newest` returns the newest order record that other replicas know of, `divided` what is
+        known of topics with further partitions.
         """
         self._model = model_digest(project)
         self._wanted, self._forced = wanted or self._model, forced
@@ -152,6 +154,7 @@ class Engine:
             interval_s=commit_interval_s,
         )
         self._memory = memory or Memory()
+        self._divided = divided
         self._witness = Witness(log, inputs, self._doing)
         self._state = EngineState.STARTING
         self._name = name
@@ -397,6 +400,7 @@ class Engine:
             **vars(at.counts),  # dict() of a model costs several times as much
             **vars(self._scheduler.facts()),
             **vars(self._memory.facts()),
+            **vars(self._divided()),
             **vars(self._taken),
         )
         in_sync = state in (EngineState.STANDBY, EngineState.ACTIVE)

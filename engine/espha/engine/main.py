@@ -14,6 +14,7 @@ from espha.engine.agreement import Agreement
 from espha.engine.checkpoints import Checkpoints
 from espha.engine.choice import Choice, ask_for_shadow, choose
 from espha.engine.clock import LogClock
+from espha.engine.divided import DividedTopics
 from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
 from espha.engine.inputs import Inputs
@@ -170,6 +171,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
             ask_for_shadow(settings, choice.digest, recovery.peers) if choice.shadow else None
         ),
         newest=lambda: newest(recovery.peers(), settings.name),
+        divided=_divided(settings, list(wanted.topics)).facts,
     )
 
 
@@ -191,6 +193,12 @@ def _agreement(begin: Snapshot | None) -> Agreement:
     if begin:
         agreement.know(begin.header.sequence, begin.header.state)
     return agreement
+
+
+def _divided(settings: Settings, topics: list[str]) -> DividedTopics:
+    divided = DividedTopics(topics)
+    divided.watch(settings.bootstrap)
+    return divided
 
 
 def _quarantine(settings: Settings, control: Control, log: str) -> Quarantine:

@@ -92,7 +92,7 @@ class Witness:
         self._doing.unordered_since = None
 
     def _longest(self) -> float | None:
-        """Return since when input waits that is not just next to be ordered; None: there is none."""
+        """Return since when input waits whose turn it should have been; None: there is none."""
         if not self._since:
             return None
         oldest = min(self._since.values())

@@ -141,6 +141,6 @@ class Witness:
         return max(leads, key=lambda one: (one.epoch, self._takes_over(one)), default=None)
 
     def _takes_over(self, told: ReplicaStatus) -> bool:
-        """Tell whether somebody takes over; one who was frozen in his take-over is behind by now."""
+        """Tell whether somebody takes over; who was frozen in his take-over is behind by now."""
         known = self._at.sequence if self._at else 0
         return takes_over(told) and told.engine is not None and told.engine.sequence >= known

@@ -123,7 +123,18 @@ class TakeOverFacts(Message):
     )
 
 
-class EngineProgress(SnapshotFacts, MemoryFacts, Counts, TakeOverFacts):
+class DividedFacts(Message):
+    """Topics of which a part is never read."""
+
+    divided_topics: Annotated[int, GAUGE] = Field(
+        0,
+        description="Input topics and order log that have got further partitions while the engine "
+        "runs: records there wait unseen, and no engine starts again.",
+    )
+    divided_topic: str = Field("", description="One of them; empty: none.")
+
+
+class EngineProgress(SnapshotFacts, MemoryFacts, Counts, TakeOverFacts, DividedFacts):
     """How far an engine is."""
 
     component: Annotated[Literal["engine"], LABEL] = Field(
