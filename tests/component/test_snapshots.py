@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from espha.recovery.plain import loads, write
 from espha.recovery.store import SnapshotMeta, check, header_of
@@ -137,6 +138,25 @@ def test_what_is_missing_is_named(deploy_sample: Deploy) -> None:
     assert f"{damaged.name}: it ends too early" in status["message"]
     cut(deployment, topic)
     wait_until(lambda: "come next after order record 0" in engine.status()["message"], 120, "why")
+
+
+def test_a_stray_record_on_the_order_log_keeps_nobody_away(deploy_sample: Deploy) -> None:
+    """The standby takes the state of the active engine, which has gone on behind it, and leads."""
+    deployment = deploy_sample(2)
+    active, standby = deployment.active(), standby_of(deployment)
+    feed(deployment, *range(5))
+    producer = Producer({"bootstrap.servers": deployment.kafka.bootstrap})
+    producer.produce(deployment.plan.order_log, b"hello", partition=0)
+    assert producer.flush(60) == 0
+    publish(deployment, 5)
+    wait_until(lambda: "not an order" in (standby.status().get("diverged") or ""), 120, "it ends")
+    deployment.wait_in_sync()
+    assert standby.status()["snapshot_loaded"] is not None
+    active.stop()
+    wait_until(lambda: standby.is_in("active"), 60, "it leads")
+    publish(deployment, 6)
+    wait_until(partial(has, standby, 7), 60, "it goes on")
+    check_output(deployment, 7)
 
 
 def test_a_diverged_engine_rebuilds_and_says_so(deploy_sample: Deploy) -> None:

@@ -233,6 +233,25 @@ MUTATIONS = (
         "it is waited for without end",
     ),
     Mutation(
+        "live",
+        "a stray record on the order log ends each engine in each life",
+        "engine/espha/engine/follower.py",
+        "        log.at_stray = self._meet_stray\n",
+        "        log.at_stray = lambda stray: (_ for _ in ()).throw(stray)\n",
+        "tests/unit/engine/test_engine.py::"
+        "test_who_meets_a_stray_record_takes_the_state_of_one_that_is_behind_it",
+        "not an order record",
+    ),
+    Mutation(
+        "I2",
+        "what may be a damaged order record is passed over like a stray one",
+        "engine/espha/kafka/order_log.py",
+        "raise LogError(text) if _is_numbered(value) else StrayError(text)",
+        "raise StrayError(text)",
+        "tests/unit/kafka/test_order_log.py::test_what_has_a_number_is_never_passed",
+        "DID NOT RAISE",
+    ),
+    Mutation(
         "I3",
         "a follower does not compare its state with the active engine's",
         "engine/espha/engine/follower.py",

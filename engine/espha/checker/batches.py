@@ -2,13 +2,13 @@
 
 import hashlib
 import heapq
-import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from espha.checker.expect import Read
+from espha.checker.order import order_records
 
 
 class Written(NamedTuple):
@@ -85,7 +85,7 @@ def check_batches(
     """
     found = Batches()
     known = -1
-    records = [json.loads(value) for value in order]
+    records = order_records(order)
     finder = _Finder(records, order_log, trimmed=order_log in trimmed)
     owned: list[list[list[_Placed]]] = [[] for _ in records]
     for topic, outputs in written.items():

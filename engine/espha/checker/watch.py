@@ -8,7 +8,7 @@ from confluent_kafka import Message
 
 from espha.checker.batches import Written
 from espha.checker.expect import Read
-from espha.kafka.order_log import decoded
+from espha.kafka.order_log import order_records
 from espha.kafka.reader import Offsets, check, last_matching, open_reader, read_range
 
 _POLL_S = 0.2
@@ -26,7 +26,9 @@ def to_read(message: Message) -> Read:
     """Return what the checker needs of a record."""
     identity = dict(message.headers() or ()).get("espha-id", b"")
     return Read(
-        message.offset(), message.value().decode("utf-8", "surrogateescape"), identity.decode()
+        message.offset(),
+        (message.value() or b"").decode("utf-8", "surrogateescape"),
+        identity.decode(),
     )
 
 
@@ -102,4 +104,4 @@ class Moving:
         )
 
     def _names_inputs(self, message: Message) -> bool:
-        return bool(decoded(self._order_log, message.offset(), message.value()).inputs)
+        return any(record.inputs for record in order_records(self._order_log, [message]))

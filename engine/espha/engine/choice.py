@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from espha.deployment import DeployedModel, DeploymentError, deployed
 from espha.engine.shadow import ShadowError
-from espha.kafka.order_log import decoded
-from espha.kafka.reader import Offsets, last_record
+from espha.kafka.order_log import last_order_record
+from espha.kafka.reader import Offsets
 from espha.model import model_digest
 from espha.protocol.http import NoAnswerError, ask
 from espha.protocol.model_change import PATH, ModelAction, ModelRequest
@@ -80,8 +80,7 @@ def choose(
     wanted = model_digest(given.project)
     texts.keep(wanted, given.xml)
     end = Offsets(settings.bootstrap).end(topic)
-    message = last_record(settings.bootstrap, topic)
-    tail = decoded(topic, message.offset(), message.value()) if message else None
+    tail = last_order_record(settings.bootstrap, topic)
     if tail is None or tail.next_model == wanted:
         return Choice(given, wanted, wanted, tail, since=tail.next_since if tail else None)
     if is_forced(settings.force_model, wanted, tail.sequence):

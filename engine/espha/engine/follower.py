@@ -11,7 +11,7 @@ from espha.engine.hearing import Hearing
 from espha.engine.inputs import Inputs
 from espha.engine.lag import Lag
 from espha.engine.position import Position
-from espha.kafka.order_log import OrderLog
+from espha.kafka.order_log import OrderLog, StrayError
 from espha.kafka.reader import LogError
 from espha.kernel import SEMANTICS
 from espha.pipeline.job import Batch, Input, Result
@@ -86,6 +86,7 @@ class Follower:
             newest: returns the newest order record that other replicas know of.
         """
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
+        log.at_stray = self._meet_stray
         self._model, self._runtime = model, runtime
         self._moved, self._named = moved, named
         self._doing, self._agreement = doing, agreement
@@ -187,6 +188,16 @@ class Follower:
                 f"{record.records} with {record.inputs_digest[:12]} were read by {record.engine}",
             )
         return inputs
+
+    def _meet_stray(self, stray: StrayError) -> None:
+        """End this engine, which then takes the state of one that has gone on behind the record.
+
+        An active engine has: it does not read its own log. Where nobody is left who could know
+        better, the record is passed over: it is none, and the numbers of the others have no gap.
+        """
+        if not self.forgives:
+            raise Diverged(self._at.sequence + 1, self._base, str(stray))
+        _LOG.error("it is passed over", stray=str(stray))
 
     def _differs(self, record: OrderRecord, what: str) -> None:
         """End this engine, unless nobody is left who could know better."""

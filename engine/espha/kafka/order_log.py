@@ -1,9 +1,9 @@
 """The order log `<prefix>.M`: what the active engine decided, batch by batch."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 from pydantic import BaseModel, Field, ValidationError
 
 from espha.kafka.reader import (
@@ -15,6 +15,7 @@ from espha.kafka.reader import (
     check,
     read_range,
     reader,
+    records_backwards,
 )
 from espha.protocol.order import FORMAT, OrderRecord
 
@@ -25,6 +26,14 @@ _QUICK_MS = 1
 _WARM_S = 0.5
 
 _STEP_S = 0.5
+
+
+class StrayError(LogError):
+    """Something else than an engine has written a record to the order log."""
+
+
+def _refuse(stray: StrayError) -> None:
+    raise stray
 
 
 class OrderLog:
@@ -40,6 +49,9 @@ class OrderLog:
         self._usual = reader(bootstrap, {topic: self._reached}, _LOOK_MS)
         self._quick = reader(bootstrap, {}, _QUICK_MS)
         self._consumer = self._usual
+        self.at_stray: Callable[[StrayError], None] = _refuse
+        """Called where a record is no order record, and all before it were returned; it is passed
+        over then, unless this raises."""
 
     @property
     def reached(self) -> int:
@@ -54,7 +66,13 @@ class OrderLog:
         records = []
         for message in messages:
             if check(message):
-                records.append(decoded(self.topic, message.offset(), message.value()))
+                try:
+                    records.append(decoded(self.topic, message.offset(), message.value()))
+                except StrayError as stray:
+                    if records:
+                        self._assign(message.offset())
+                        break
+                    self.at_stray(stray)
                 self._reached = message.offset() + 1
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 self._reached = max(self._reached, message.offset())
@@ -144,18 +162,30 @@ def resumed_behind(bootstrap: str, topic: str, offset: int) -> dict[str, int]:
     found: dict[str, int] = {}
     named: set[str] = set()
     start = max(offset, offsets.first(topic))
-    for message in read_range(bootstrap, topic, start, offsets.end(topic)):
-        record = decoded(topic, message.offset(), message.value())
+    for record in order_records(topic, read_range(bootstrap, topic, start, offsets.end(topic))):
         found |= {one.topic: one.offset for one in record.resumes if one.topic not in named}
         named |= {one.topic for one in record.inputs}
     return found
+
+
+def last_order_record(bootstrap: str, topic: str) -> OrderRecord | None:
+    """Return the newest order record of an order log; None: there is none."""
+    return next(order_records(topic, records_backwards(bootstrap, topic)), None)
+
+
+def order_records(topic: str, messages: Iterable[Message]) -> Iterator[OrderRecord]:
+    """Yield the order records among the records of an order log."""
+    for message in messages:
+        with contextlib.suppress(StrayError):
+            yield decoded(topic, message.offset(), message.value())
 
 
 def decoded(topic: str, offset: int, value: bytes) -> OrderRecord:
     """Return the order record that stands at an offset.
 
     Raises:
-        LogError: it is none, or of a format that this espha does not know.
+        StrayError: it is none.
+        LogError: it is of a format that this espha does not know, or is damaged.
     """
     try:
         record = OrderRecord.model_validate_json(value)
@@ -170,9 +200,8 @@ def decoded(topic: str, offset: int, value: bytes) -> OrderRecord:
             f"{place}: an order record of format {newer.format}, and this espha reads formats "
             f"1 to {FORMAT}. It takes the espha that wrote it, or a newer one: {newer.runtime}"
         )
-    raise LogError(
-        f"{place}: not an order record ({wrong} errors); something else wrote to this topic"
-    )
+    text = f"{place}: not an order record ({wrong} errors); something else wrote to this topic"
+    raise LogError(text) if _is_numbered(value) else StrayError(text)
 
 
 class _Newer(BaseModel):
@@ -180,6 +209,19 @@ class _Newer(BaseModel):
 
     format: int = Field(gt=FORMAT)
     runtime: str
+
+
+class _Numbered(BaseModel):
+    """What every order record has, and nothing else on its topic: to pass it would leave a gap."""
+
+    sequence: int
+
+
+def _is_numbered(value: bytes) -> bool:
+    try:
+        return bool(_Numbered.model_validate_json(value))
+    except ValidationError:
+        return False
 
 
 def _newer(value: bytes) -> _Newer | None:

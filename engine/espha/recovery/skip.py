@@ -11,8 +11,8 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from espha.connectors.topics import TopicPlan
-from espha.kafka.order_log import decoded
-from espha.kafka.reader import Offsets, last_record, ranges_backwards, read_range
+from espha.kafka.order_log import last_order_record, order_records
+from espha.kafka.reader import Offsets, ranges_backwards, read_range
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.order import FORMAT, OrderRecord, Resume
 
@@ -53,13 +53,12 @@ def places(bootstrap: str, plan: TopicPlan) -> tuple[OrderRecord, list[InputPlac
         SkipError: there is no order record.
         LogError: a topic cannot be read.
     """
-    message = last_record(bootstrap, plan.order_log)
-    if message is None:
+    tail = last_order_record(bootstrap, plan.order_log)
+    if tail is None:
         raise SkipError(
             f"topic {plan.order_log} has no order record: engines begin with the oldest input "
             "there is, and there is nothing to skip"
         )
-    tail = decoded(plan.order_log, message.offset(), message.value())
     offsets = Offsets(bootstrap)
     whole = offsets.first(plan.order_log) == 0
     known = _named(bootstrap, plan.order_log, plan.inputs.values())
@@ -171,8 +170,7 @@ def _named(bootstrap: str, order_log: str, wanted: Collection[str]) -> dict[str,
     found: dict[str, int] = {}
     for start, end in ranges_backwards(bootstrap, order_log):
         newest: dict[str, int] = {}
-        for message in read_range(bootstrap, order_log, start, end):
-            record = decoded(order_log, message.offset(), message.value())
+        for record in order_records(order_log, read_range(bootstrap, order_log, start, end)):
             newest |= {one.topic: one.offset for one in record.resumes}
             newest |= {one.topic: one.end for one in record.inputs}
         found = {**newest, **found}

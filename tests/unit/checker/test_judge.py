@@ -205,6 +205,13 @@ def test_damage_in_the_order_log(
     assert any(sentence in problem for problem in judged(evidence).order)
 
 
+@pytest.mark.parametrize("value", ["hello", "7", "{}"])
+def test_what_is_no_order_record_is_told_and_not_judged(evidence: Evidence, value: str) -> None:
+    evidence.order = [*evidence.order[:2], value, *evidence.order[2:]]
+    (problem,) = judged(evidence).order
+    assert problem == "something else has written to this topic, so often: 1"
+
+
 def test_equal_entries_are_told_apart_by_number() -> None:
     assert compare(["x", "x"], ["x", "x"]).none
     assert compare(["x", "x"], ["x"]).lost == 1

@@ -19,7 +19,7 @@ from espha.engine.inputs import Inputs
 from espha.engine.lag import FAR
 from espha.engine.shadow import Switched
 from espha.kafka.held import HeldTopics
-from espha.kafka.order_log import OrderLog
+from espha.kafka.order_log import OrderLog, StrayError
 from espha.kafka.reader import LogError
 from espha.kernel import SEMANTICS
 from espha.model import model_digest
@@ -336,6 +336,33 @@ def test_a_standby_that_falls_behind_is_not_in_sync(make: Make) -> None:
     log.behind = FAR + 1
     run(engine)
     assert said[-2:] == [(EngineState.STANDBY, True), (EngineState.REPLAYING, False)]
+
+
+class StrayLog(Log):
+    """One to which somebody else has written, behind its second record."""
+
+    at_stray: Callable[[StrayError], None]
+
+    def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
+        """Yield everything."""
+        yield self.records[:2]
+        self.at_stray(StrayError("topic t.M, offset 4: not an order record"))
+        self.records = self.records[2:]
+        yield from super().read_to(end, limit)
+
+
+def test_who_meets_a_stray_record_takes_the_state_of_one_that_is_behind_it(make: Make) -> None:
+    """It ends as one that cannot recompute order record 3, which comes next."""
+    engine, job, _ = make(StrayLog([record(number) for number in range(1, 6)]))
+    with pytest.raises(Diverged, match="offset 4: not an order record") as raised:
+        engine.run()
+    assert (raised.value.sequence, raised.value.base, job.held) == (3, 0, 2)
+
+
+def test_where_nobody_is_behind_a_stray_record_it_is_passed_over(make: Make) -> None:
+    engine, job, _ = make(StrayLog([record(number) for number in range(1, 6)]), forgives=True)
+    run(engine)
+    assert replayed(job, 0) == [1, 2, 3, 4, 5]
 
 
 class MutedLog(Log):

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from espha.kafka import order_log as orderlog
 from espha.kafka import reader
-from espha.kafka.order_log import OrderLog
+from espha.kafka.order_log import OrderLog, last_order_record
 from espha.kafka.reader import LogError
 from espha.protocol.order import FORMAT, OrderRecord
 
@@ -36,11 +36,20 @@ class Entry:
         return self._value
 
 
+class Foreign(Entry):
+    """A record that somebody else wrote; it need not have a value."""
+
+    def error(self) -> KafkaError | None:
+        """None for a record."""
+        return None
+
+
 class Broker:
     """Stands in for the client and the brokers: hands out entries from an offset on."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.at_hand = 0
         self.readers = list[dict[str, int]]()
 
     def reader(self, bootstrap: str, topics: dict[str, int], wait_ms: int) -> "Broker":
@@ -61,8 +70,9 @@ class Broker:
         return self.entries.pop(0) if self.entries else None
 
     def consume(self, limit: int, timeout: float) -> list[Entry]:
-        """Return no more."""
-        return []
+        """Return what else is at hand."""
+        found, self.entries = self.entries[: self.at_hand], self.entries[self.at_hand :]
+        return found
 
 
 def record(offset: int) -> Entry:
@@ -160,6 +170,46 @@ def test_what_is_no_order_record_is_refused(broker: Broker) -> None:
     broker.entries = [Entry(0, b"hello")]
     with pytest.raises(LogError, match="offset 0: not an order record"):
         OrderLog("b", "t.M").poll(0, 9)
+
+
+@pytest.mark.parametrize("value", [b"hello", b"{}", b"[1]", b"7", None])
+def test_what_is_no_order_record_is_passed_where_that_is_allowed(
+    broker: Broker, value: bytes | None
+) -> None:
+    """What stands before it comes first; it is read once more then."""
+    strays = list[str]()
+    log = OrderLog("b", "t.M")
+    log.at_stray = lambda stray: strays.append(str(stray))
+    broker.at_hand, stray, later = 9, Foreign(2, value), record(4)
+    broker.entries = [record(0), stray, later]
+    assert [one.sequence for one in log.poll(0, 9)] == [1]
+    assert (strays, log.reached, broker.readers[-1]) == ([], 1, {"t.M": 2})
+    broker.entries = [stray, later]
+    assert [one.sequence for one in log.poll(0, 9)] == [3]
+    assert ["offset 2: not an order record" in one for one in strays] == [True]
+    assert log.reached == 5
+
+
+def test_the_newest_order_record_may_have_stray_ones_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever starts asks of which model the next one is."""
+    there = [Foreign(6, b"hello"), record(4), Foreign(2, b""), record(0)]
+    monkeypatch.setattr(orderlog, "records_backwards", lambda *_: iter(there))
+    found = last_order_record("b", "t.M")
+    assert found is not None
+    assert found.sequence == 3
+    monkeypatch.setattr(orderlog, "records_backwards", lambda *_: iter(there[:1]))
+    assert last_order_record("b", "t.M") is None
+
+
+def test_what_has_a_number_is_never_passed(broker: Broker) -> None:
+    """It may be an order record that is damaged, and the next one would have its number."""
+    log = OrderLog("b", "t.M")
+    log.at_stray = lambda stray: None
+    broker.entries = [Entry(0, b'{"sequence": 1, "clock": "no"}')]
+    with pytest.raises(LogError, match="offset 0: not an order record"):
+        log.poll(0, 9)
 
 
 def test_a_log_that_has_lost_its_end_is_not_taken_for_read(broker: Broker) -> None:
