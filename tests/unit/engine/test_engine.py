@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from itertools import dropwhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -192,7 +193,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
             job=job,
             log=cast("OrderLog", log),
             inputs=cast("Inputs", Rows()),
-            publisher=cast("Any", None),
+            publisher=cast("Any", SimpleNamespace()),
             control=control,
             scheduler=scheduler,
             topic_ids={},
