@@ -17,6 +17,7 @@ from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment
 from espha_operator.api.names import APPLIED, HTTP_PORT, ROLE_LABEL, ZOOKEEPER_PORT
 from espha_operator.reconcile.cluster import Cluster
+from espha_operator.reconcile.timely import receive
 from espha_operator.resources.meta import Object
 from espha_operator.status.facts import SetFacts
 
@@ -144,15 +145,11 @@ def four_letters(address: str, word: str, answer_s: float) -> str:
 def whole(connection: socket.socket, until: float) -> bytes:
     """Return an answer up to its end; raises OSError when it is too late or too long."""
     answer = b""
-    while True:
-        left = until - time.monotonic()
-        if left <= 0 or len(answer) > LARGEST_SRVR:
-            raise TimeoutError("too late or too long")
-        connection.settimeout(left)
-        part = connection.recv(LARGEST_SRVR)
-        if not part:
-            return answer
+    while part := receive(connection, LARGEST_SRVR, until):
         answer += part
+        if len(answer) > LARGEST_SRVR:
+            raise OSError("the answer is too long")
+    return answer
 
 
 def owners(one: Object) -> set[str]:

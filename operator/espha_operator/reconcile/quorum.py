@@ -8,9 +8,12 @@ https://kafka.apache.org/protocol#The_Messages_DescribeQuorum
 
 import socket
 import struct
+import time
 from dataclasses import dataclass
 
-# Seconds for an answer: a broker that has lost the controller waits for the next one.
+from espha_operator.reconcile.timely import receive
+
+# Seconds for a whole answer: a broker that has lost the controller waits for the next one.
 ANSWER = 2.0
 _KEY, _VERSION, _CORRELATION = 55, 1, 7
 _TOPIC = b"__cluster_metadata"
@@ -46,13 +49,18 @@ class Quorum:
 def describe_quorum(host: str, port: int, timeout_s: float = ANSWER) -> Quorum:
     """Ask a broker.
 
+    Args:
+        host: where it listens.
+        port: of its clients.
+        timeout_s: how long connecting, and then the whole answer, may take.
+
     Raises:
         QuorumError: it does not answer in time, or not with what is asked for.
     """
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:
             connection.sendall(request())
-            return read(_body(connection))
+            return read(_body(connection, time.monotonic() + timeout_s))
     except OSError as error:
         raise QuorumError(f"{host}:{port}: {error}") from None
 
@@ -121,17 +129,17 @@ def _check(error: int) -> None:
         raise QuorumError(f"Kafka answers with error {error}")
 
 
-def _body(connection: socket.socket) -> bytes:
-    (length,) = struct.unpack(">i", _exactly(connection, 4))
+def _body(connection: socket.socket, until: float) -> bytes:
+    (length,) = struct.unpack(">i", _exactly(connection, 4, until))
     if not 0 < length <= _LARGEST:
         raise QuorumError(f"the answer has {length} bytes")
-    return _exactly(connection, length)
+    return _exactly(connection, length, until)
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
+def _exactly(connection: socket.socket, count: int, until: float) -> bytes:
     whole = bytearray()
     while len(whole) < count:
-        part = connection.recv(count - len(whole))
+        part = receive(connection, count - len(whole), until)
         if not part:
             raise ConnectionResetError("the connection has ended")
         whole += part

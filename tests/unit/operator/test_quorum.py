@@ -3,6 +3,8 @@
 import socket
 import struct
 import threading
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -48,15 +50,16 @@ def test_what_is_no_answer_says_so(wrong: bytes, why: str) -> None:
         quorum.read(wrong)
 
 
-def served(*parts: bytes) -> int:
+def served(*parts: bytes, pause_s: float = 0.0) -> int:
     """Return the port of a server that answers the first question with these parts."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
         connection, _ = server.accept()
-        with server, connection:
+        with server, connection, suppress(OSError):  # who asks may have gone
             assert connection.recv(1000) == quorum.request()
             for part in parts:
+                time.sleep(pause_s)
                 connection.sendall(part)
 
     threading.Thread(target=serve, daemon=True).start()
@@ -73,6 +76,16 @@ def test_a_broker_is_asked_over_the_network() -> None:
 def test_who_answers_with_something_else_says_nothing(said: bytes) -> None:
     with pytest.raises(QuorumError):
         describe_quorum("127.0.0.1", served(said))
+
+
+def test_who_drips_an_answer_is_given_up() -> None:
+    """Each byte comes soon enough, and all of them together do not."""
+    body = answer({0: 1, 1: 2})
+    whole = struct.pack(">i", len(body)) + body
+    drops = [whole[at : at + 1] for at in range(len(whole))]
+    port = served(*drops, pause_s=0.03)
+    with pytest.raises(QuorumError, match=r"takes too long|timed out"):
+        describe_quorum("127.0.0.1", port, timeout_s=1.0)
 
 
 def test_who_does_not_listen_says_nothing() -> None:
