@@ -18,6 +18,8 @@ ANSWER = 2.0
 _KEY, _VERSION, _CORRELATION = 55, 1, 7
 _TOPIC = b"__cluster_metadata"
 _LARGEST = 1 << 20
+# A number has five bytes at most, of seven bits each (KIP-482).
+_VARINT_BITS = 35
 # A controller that has caught up so many ms ago follows: they fetch twice a second at least.
 _FOLLOWS_MS = 3000
 
@@ -158,14 +160,15 @@ class _Parts:
         return int(found)
 
     def varint(self) -> int:
-        found, shift = 0, 0
-        while True:
+        """Return a number of 32 bits; to add up one of a mebibyte would take minutes."""
+        found = 0
+        for shift in range(0, _VARINT_BITS, 7):
             byte = self._whole[self._at]
             self._at += 1
             found |= (byte & 0x7F) << shift
-            shift += 7
             if byte < 0x80:
                 return found
+        raise QuorumError("the answer cannot be read: a number has too many bytes")
 
     def length(self) -> int:
         """Return a length, which is sent with one added; of nothing, 0."""

@@ -43,6 +43,7 @@ def test_a_controller_that_never_followed_lags() -> None:
         (answer({0: 1})[:-9], "cannot be read"),
         (b"", "cannot be read"),
         (answer({})[:7] + b"\x01\0", "names no partition"),
+        (answer({})[:4] + b"\x80" * 5 + b"\0", "too many bytes"),
     ],
 )
 def test_what_is_no_answer_says_so(wrong: bytes, why: str) -> None:
