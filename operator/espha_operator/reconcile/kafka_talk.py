@@ -5,6 +5,7 @@ confluent-kafka cannot ask for log directories and quorums; kafka-python can.
 
 import base64
 import logging
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from kafka.errors import KafkaError
 
 # Seconds that Kafka may take for an answer.
 ANSWER = 4.0
+# Seconds for all questions over one connection: brokers could name ever more brokers, or records.
+WHOLE = 60.0
 # Every topic has this one partition.
 _PARTITION = 0
 # Written where no adapter has kept a position, before rows are deleted for the first time: from
@@ -65,7 +68,7 @@ class KafkaTalk:
 
     def __init__(self, bootstrap: str) -> None:
         """Connect."""
-        self._bootstrap = bootstrap
+        self._bootstrap, self._until = bootstrap, time.monotonic() + WHOLE
         self._settings = {
             "bootstrap_servers": bootstrap.split(","),
             "client_id": "espha-operator",
@@ -81,10 +84,14 @@ class KafkaTalk:
         """Return for each broker the bytes of its volume: all, and used.
 
         Brokers before Kafka 3.3 (KIP-827) do not tell them.
+
+        Raises:
+            TalkError: it takes too long.
         """
         found = {}
         for broker in self._admin.describe_cluster()["brokers"]:
             number = broker["broker_id"]
+            self._expect_time()
             try:
                 (answer,) = self._admin.describe_log_dirs(brokers=[number])
             except (KafkaError, OSError):
@@ -134,7 +141,7 @@ class KafkaTalk:
         """Return the keys on a small topic.
 
         Raises:
-            TalkError: it cannot be read to its end.
+            TalkError: it cannot be read to its end, or that takes too long.
         """
         place = TopicPartition(topic, _PARTITION)
         consumer = KafkaConsumer(
@@ -149,6 +156,7 @@ class KafkaTalk:
             end = consumer.end_offsets([place])[place]
             found: set[bytes] = set()
             while (at := consumer.position(place)) < end:
+                self._expect_time()
                 found |= {one.key for one in consumer.poll(ANSWER * 1000).get(place, []) if one.key}
                 if consumer.position(place) == at:
                     raise TalkError(f"topic {topic} cannot be read beyond offset {at}")
@@ -166,6 +174,10 @@ class KafkaTalk:
         producer.produce(positions, b"", _TRIMMED, partition=_PARTITION)
         if producer.flush(ANSWER):
             raise TalkError(f"topic {positions} takes no record")
+
+    def _expect_time(self) -> None:
+        if time.monotonic() > self._until:
+            raise TalkError(f"Kafka at {self._bootstrap} has no end of answers")
 
 
 @contextmanager
