@@ -38,7 +38,7 @@ def test_a_configuration_of_an_adapter_can_be_loaded(text: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("text", blocks("yaml"))
 def test_a_part_of_a_resource_is_valid(text: str) -> None:
-    part = yaml.safe_load(text)
+    part, *_ = yaml.safe_load_all(text)
     if isinstance(part, list):  # rules of alerts
         return
     if part.get("kind") == "NetworkPolicy" or "scrape_configs" in part:
