@@ -65,6 +65,7 @@ def test_nothing_was_lost_or_aborted(live: Live) -> None:
     if len(GAPS) > 1:
         each = quantiles(GAPS, n=100, method="inclusive")
         print(f"{len(GAPS)} take-overs: gap p50 {each[49]:.0f} ms, p99 {each[98]:.0f} ms")
+    assert report["ok"], report["complaints"]
     counts = live.counts()
     assert counts["output"][0] == counts["output"][1], "outputs of aborted transactions"
     assert counts["order"][0] == counts["order"][1], "order records of aborted transactions"

@@ -124,6 +124,7 @@ def test_nothing_was_lost_or_aborted_in_all_that(flowing: Live) -> None:
     """The last test of this module: the rows end."""
     report = flowing.verify()
     print(report)
+    assert report["ok"], report["complaints"]
     counts = flowing.counts()
     assert counts["output"][0] == report["sent"]
     assert counts["output"][0] == counts["output"][1]
