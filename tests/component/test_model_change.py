@@ -1,7 +1,6 @@
 """The model changes at a record of the order log, and back, on real engines under flowing rows."""
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
@@ -19,7 +18,7 @@ from espha_operator.status.model_change import Change, decide, model_rolled_out
 from espha_operator.status.reasons import Reason
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.feeder import Feeder
-from support.model_change import ask, digest, give
+from support.model_change import ask, digest, give, refusing
 from support.replicas import LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 from unit.operator.samples import MODEL, healthy
@@ -29,15 +28,7 @@ pytestmark = pytest.mark.component
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
 OLD = SAMPLE_MODEL.read_text(encoding="utf-8")
 NEW = OLD.replace('"windowLength">20<', '"windowLength">5<')
-
-REFUSING = re.sub(
-    r'(?s)<window-calculate name="sum20".*?(<schema>.*?</schema>).*?</window-calculate>',
-    r"""<window-python name="sum20">\1
-    <code>def create(data, context): raise ValueError("no row is good enough")</code>
-    </window-python>""",
-    OLD,
-)
-"""A model whose script raises on each row."""
+REFUSING = refusing(OLD)
 
 
 def row(number: int) -> str:

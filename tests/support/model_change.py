@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,17 @@ from espha.reader import read_project
 def digest(xml: str) -> str:
     """Return the digest of a model."""
     return model_digest(read_project(xml))
+
+
+def refusing(sample: str) -> str:
+    """Return the sample model with a script that raises on each row."""
+    return re.sub(
+        r'(?s)<window-calculate name="sum20".*?(<schema>.*?</schema>).*?</window-calculate>',
+        r"""<window-python name="sum20">\1
+    <code>def create(data, context): raise ValueError("no row is good enough")</code>
+    </window-python>""",
+        sample,
+    )
 
 
 def give(engine: replicas.Replica, model: Path) -> None:
