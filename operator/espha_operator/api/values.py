@@ -17,6 +17,10 @@ ShortName = Annotated[
     str, StringConstraints(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$", max_length=40)
 ]
 Anything = dict[str, Any]
+# Seconds for which a node may be lost before the operator is started elsewhere: until then the
+# Service of the active engine does not follow a take-over. Kubernetes' own time is 300. Where the
+# lost node lives, its operator does no harm: it loses its leases.
+NODE_LOST_S = 30
 
 
 class Crds(Part):
@@ -163,7 +167,17 @@ class Values(Part):
         default_factory=dict, description="Labels of nodes that may run the operator."
     )
     tolerations: list[Anything] = Field(
-        default_factory=list, description="Taints that the operator tolerates."
+        default_factory=lambda: [
+            {
+                "key": f"node.kubernetes.io/{taint}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": NODE_LOST_S,
+            }
+            for taint in ("unreachable", "not-ready")
+        ],
+        description="Taints that the operator tolerates. A list of your own replaces this one; "
+        f"where it lacks these two, the operator leaves a lost node after 300 s, not {NODE_LOST_S}.",
     )
     affinity: Anything = Field(
         default_factory=dict, description="Nodes and pods that the operator's pod is to be near."
