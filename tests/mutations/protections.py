@@ -765,6 +765,16 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "time alone has the limit of a batch, and ends each engine that comes to it",
+        "engine/espha/ha/progress_judge.py",
+        "        if not told.records:\n",
+        "        if told.step is Step.SNAPSHOT:\n",
+        "tests/unit/ha/test_progress_judge.py"
+        "::test_time_alone_may_take_as_long_as_a_whole_state_takes",
+        "assert (50",
+    ),
+    Mutation(
+        "live",
         "a backlog has a limit of its own, however long no page of it is done",
         "engine/espha/ha/progress_judge.py",
         "        records = min(told.records, PAGE_RECORDS)\n",

@@ -9,6 +9,8 @@ kind and size, the judge says when one takes too long. It asks what stands still
 - a step that computes, and somebody does: the work may just be long, or the processor taken by
   others, so the limit is long. Where the work has no end, all others would meet the same end; what
   the child said last tells who died over which batch;
+- a step that computes without any record works on the whole state: a snapshot, or time that passes
+  alone. It has longer still, since no end of it could be laid on a record;
 - a step of many records says so itself when it gets on, page by page: the limit is that of a page,
   however large a backlog is;
 - a step that waits for Kafka: it ends by itself, and other engines and other brokers tell whether
@@ -43,8 +45,9 @@ _RECORD_S = 0.01
 PAGE_RECORDS = 512
 """More input records than go to the kernel at once, between two signs that the step gets on; see
 `espha.pipeline.stream.PAGE_BYTES`."""
-_SNAPSHOT_S = 120.0
-"""A state may be large, and no batch says how large."""
+_WHOLE_STATE_S = 120.0
+"""What a step may take that works on all of the state: a snapshot, or time that passes alone. A
+state may be large, and no batch says how large; and of time alone nothing can be set aside."""
 _KAFKA_S = 45.0
 """Such steps have limits of their own, of 30 s."""
 _PATIENCE = 20
@@ -170,8 +173,8 @@ class ProgressJudge:
         return min(max(self._timeout, _TIMES_USUAL * usual), _IDLE_AT_MOST_S)
 
     def _busy_limit(self, told: Activity) -> float:
-        if told.step is Step.SNAPSHOT:
-            return max(_SNAPSHOT_S, _TIMES_USUAL * self._usual.get(_kind(told), 0.0))
+        if not told.records:
+            return max(_WHOLE_STATE_S, _TIMES_USUAL * self._usual.get(_kind(told), 0.0))
         records = min(told.records, PAGE_RECORDS)
         usual = max(self._usual.get(_kind(told), 0.0), self._record * records)
         return max(_BUSY_TIMES * self._timeout, _TIMES_USUAL * usual, _RECORD_S * records)

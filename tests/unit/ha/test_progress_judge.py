@@ -131,6 +131,19 @@ def test_records_that_take_long_give_their_batches_time(scene: Scene) -> None:
     assert count > page * 0.1 / TICK_S * 3
 
 
+@pytest.mark.parametrize("step", [Step.RUNNING, Step.REPLAYING])
+def test_time_alone_may_take_as_long_as_a_whole_state_takes(scene: Scene, step: Step) -> None:
+    """Nothing of it can be set aside: the next engine would have to compute it as well."""
+    scene.family.busy = True
+    scene.step(step, records=0)
+    assert scene.ticks_until() == (1200, KillReason.STUCK)
+
+
+def test_time_alone_in_which_nobody_computes_is_stuck(scene: Scene) -> None:
+    scene.step(Step.RUNNING, records=0)
+    assert scene.ticks_until() == (5, KillReason.STUCK)
+
+
 def test_who_gets_on_is_never_judged(scene: Scene) -> None:
     for _ in range(500):
         scene.step(Step.WAITING, ticks=1)
