@@ -765,6 +765,25 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "whoever waits for a child that no signal ends keeps its place",
+        "engine/espha/ha/supervisor.py",
+        "            self._hangs = True\n            _LOG.error(_HANGS)\n            self._step_down()\n",
+        "",
+        "tests/unit/ha/test_supervisor.py"
+        "::test_who_cannot_end_its_child_lets_another_one_lead",
+        "the place is given up",
+    ),
+    Mutation(
+        "live",
+        "what is under way is noted on the volume, which may hang",
+        "engine/espha/protocol/deaths.py",
+        "    folder = MEMORY if os.access(MEMORY, os.W_OK) else tempfile.gettempdir()\n",
+        "    folder = settings.snapshots or tempfile.gettempdir()\n",
+        "tests/unit/protocol/test_deaths.py::test_it_is_not_on_the_volume",
+        "assert",
+    ),
+    Mutation(
+        "live",
         "time alone has the limit of a batch, and ends each engine that comes to it",
         "engine/espha/ha/progress_judge.py",
         "        if not told.records:\n",

@@ -9,8 +9,9 @@ The algorithm, for each life of the child:
    where an open session would have to time out), pause, and begin again.
 
 A child is ended by force when it is silent or does not get on, and an active one when Kafka answers
-others but not this pod. Behind an active engine that does not take its input, the next one in the
-queue closes its session.
+others but not this pod. Where it does not end (a disk that hangs lets no process go that waits for
+it), its place is given up all the same, and the next life waits for its end. Behind an active
+engine that does not take its input, the next one in the queue closes its session.
 """
 
 import signal
@@ -70,6 +71,10 @@ _SILENT_S = 10.0
 For an active engine, whose silence others wait for, the limit is ESPHA_FAILURE_TIMEOUT_MS or what
 `FailureDetector` makes of it.
 """
+_HANGS = (
+    "the process was killed and does not end, as where a volume does not answer; it has no role any "
+    "more, and the next one is started when it has ended"
+)
 _LOG = structlog.get_logger()
 
 
@@ -110,6 +115,8 @@ class Supervisor:
         self._deaths = DeathRegister(settings.name, settings.root, note_of(settings))
         self._blameless = False
         """The child's end says nothing about its work."""
+        self._stands = self._hangs = False
+        """Whether this life has a place in the election; whether its child was killed in vain."""
         self._asks = Pace(_TICK_S)
         self._depositions = 0
         self._follows = False
@@ -156,7 +163,7 @@ class Supervisor:
     def status(self) -> ReplicaStatus:
         """Return what `/status` shows: the child's last line and the supervisor's own facts."""
         member, told, trouble = self._member, self._status, self._trouble
-        alive = self._child is not None and not self._child_ended.is_set()
+        alive = not (self._child is None or self._child_ended.is_set() or self._hangs)
         state = told.state if told else EngineState.STARTING
         progress = told.progress if told else None
         room = self._volume.room
@@ -165,7 +172,7 @@ class Supervisor:
             role=Role.ACTIVE if alive and state is EngineState.ACTIVE else Role.STANDBY,
             state=state if alive else EngineState.DOWN,
             in_sync=alive and told is not None and told.in_sync,
-            message=trouble.message if trouble else self._deaths.trouble(_sequence(progress)),
+            message=self._message(progress),
             reason=trouble.reason if trouble else None,
             last_error=self._last_error[0] if self._last_error else "",
             last_error_at=self._last_error[1] if self._last_error else None,
@@ -191,6 +198,12 @@ class Supervisor:
             progress=progress,
         )
 
+    def _message(self, progress: Progress | None) -> str:
+        if self._hangs:
+            return _HANGS
+        trouble = self._trouble
+        return trouble.message if trouble else self._deaths.trouble(_sequence(progress))
+
     def _live(self) -> None:
         """Live one life of the child, from its start to its end."""
         self._status = None
@@ -199,6 +212,7 @@ class Supervisor:
         self._in_sync_since = None
         self._child_ended.clear()
         self._blameless = False
+        self._stands = True
         self._code_known.clear()
         told = self._settings
         if self._election:
@@ -232,15 +246,22 @@ class Supervisor:
                 )
             self._watch_over(self._child)
         finally:
-            if heartbeats:
-                heartbeats.close()  # first: it needs no ZooKeeper
-            if self._blameless or self._stop.is_set():
-                self._deaths.forget()
-            else:
-                self._deaths.count()
-            if self._member:
-                self._member.close()
+            self._step_down()
         self._code_known.wait()
+
+    def _step_down(self) -> None:
+        """Leave the election, once a life; nothing on the way may wait for a disk."""
+        if not self._stands:
+            return
+        self._stands = False
+        if self._heartbeats:
+            self._heartbeats.close()  # first: it needs no ZooKeeper
+        if self._blameless or self._stop.is_set():
+            self._deaths.forget()
+        else:
+            self._deaths.count()
+        if self._member:
+            self._member.close()
 
     def _new_detector(self) -> FailureDetector:
         return FailureDetector(self._settings.failure_timeout_ms / 1000, _TICK_S)
@@ -284,7 +305,13 @@ class Supervisor:
         self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
         child.kill()  # first: others wait for that
         sound = reason not in (KillReason.STOPPED, KillReason.STUCK) or family.kill_below()
-        self._child_ended.wait()
+        if not self._child_ended.wait(self._settings.failure_timeout_ms / 1000):
+            self._hangs = True
+            _LOG.error(_HANGS)
+            self._step_down()
+            while not self._child_ended.wait(_TICK_S):
+                reap_orphans(self._spawner.pid)
+            self._hangs = False
         if not sound:
             self._spawner.distrust()
 

@@ -2,7 +2,8 @@
 
 An active engine notes the batch that it runs in a file (`UnderWayNote`). When the engine ends with
 a batch under way, its supervisor counts that in ZooKeeper (`Deaths`), for whoever takes over. The
-note outlives the engine, and its supervisor, and a container that the kernel ends as a whole.
+note outlives the engine, and its supervisor, and a container that the kernel ends as a whole. It is
+in memory: a disk that hangs must neither stop the engine, nor keep its place from the next one.
 """
 
 import contextlib
@@ -19,6 +20,8 @@ from espha.protocol.settings import Settings
 
 ZNODE = "deaths"
 """Beside the znodes of the election: `Deaths`."""
+MEMORY = "/dev/shm"  # noqa: S108 - in pods it is a volume of their own
+"""Files there are in memory."""
 _NOTE_BYTES = 1 << 16
 _BLAMED_AT_MOST = 100
 
@@ -122,10 +125,11 @@ def _counted(died: UnderWay, by: str, count: int, blamed: tuple[Blame, ...]) -> 
 
 
 def note_of(settings: Settings) -> "UnderWayNote":
-    """Return where a replica notes what is under way: on its volume, if it has one."""
-    which = hashlib.sha256(f"{settings.root} {settings.name}".encode()).hexdigest()[:16]
-    folder = settings.snapshots or tempfile.gettempdir()
-    return UnderWayNote(Path(folder) / f"under-way-{which}")
+    """Return where a replica notes what is under way: in memory, where this machine has a place."""
+    told = f"{settings.root} {settings.name} {settings.snapshots}"
+    which = hashlib.sha256(told.encode()).hexdigest()[:16]
+    folder = MEMORY if os.access(MEMORY, os.W_OK) else tempfile.gettempdir()
+    return UnderWayNote(Path(folder) / f"espha-under-way-{which}")
 
 
 class UnderWayNote:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from espha.protocol.deaths import MEMORY
 from espha.protocol.settings import HEAP_MIB, Settings, variable
 from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.names import HTTP_PORT, ROLE_LABEL
@@ -12,6 +13,8 @@ from espha_operator.resources.meta import TOKEN_KEY, Object, checksum, token_nam
 
 ENGINE = "engine"
 _SNAPSHOTS = "snapshots"
+_MEMORY = {"name": "memory", "emptyDir": {"medium": "Memory", "sizeLimit": "64Mi"}}
+"""Outlives the container, and needs no disk; as large as what containers have there otherwise."""
 # The state lies in Python's memory; the JVM only passes batches on.
 _SHARE, _MOST_MIB = 1 / 3, 2048
 
@@ -55,6 +58,7 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/espha", "readOnly": True},
             {"name": _SNAPSHOTS, "mountPath": "/var/lib/espha"},
+            {"name": _MEMORY["name"], "mountPath": MEMORY},
         ],
     }
     return common.Pods(
@@ -64,7 +68,8 @@ def _engine_pods(deployment: Deployment, facts: ModelFacts, name: str) -> common
         replicas=spec.replicas,
         container=container,
         volumes=[
-            {"name": "config", "configMap": {"name": versions.name(deployment, facts.digest)}}
+            {"name": "config", "configMap": {"name": versions.name(deployment, facts.digest)}},
+            _MEMORY,
         ],
         checksum=checksum(facts.digest),
         # An active engine hands over before it ends.

@@ -1,17 +1,23 @@
 """What a supervisor makes of what its child says; tests/component has real ones."""
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
+from kazoo.client import KazooClient
 
+from espha.ha import supervisor
 from espha.ha.election import Membership
-from espha.ha.spawner import Spawner
+from espha.ha.spawner import Process, Spawner
 from espha.ha.supervisor import Supervisor
 from espha.protocol.settings import Settings
-from espha.protocol.states import EngineState
+from espha.protocol.states import EngineState, KillReason, Role
 from espha.protocol.status import ChildStatus
 from support.status import engine_status
+
+LIMIT_S = 60.0
 
 
 class Place:
@@ -86,3 +92,98 @@ def test_who_knows_of_no_leader_may_lead_at_once(scene: Scene) -> None:
     assert not scene.supervisor._succeeds(["a"])
     scene.says(EngineState.REPLAYING)
     assert not scene.supervisor._succeeds(["a"])
+
+
+class Unending:
+    """A child that reports nothing, and that no signal ends: a disk holds it in the kernel."""
+
+    pid = None
+
+    def __init__(self) -> None:
+        self.started = 0
+        self.ended = threading.Event()
+
+    def start(self, stdin: int, status: int) -> Process:
+        """Start it."""
+        self.started += 1
+        return self
+
+    def wait(self) -> None:
+        """Wait until a test lets it go."""
+        self.ended.wait()
+
+    def code(self) -> int:
+        """Say that it was killed."""
+        return -9
+
+    def kill(self) -> None:
+        """Do nothing more than a kernel does."""
+
+    def distrust(self) -> None:
+        """It is alone."""
+
+    def stop(self) -> None:
+        """It is alone."""
+
+
+class Leads:
+    """A place in the queue that leads, until it is given up."""
+
+    leads, last, next_in_line = True, False, False
+    znode, state = "/root/server-n_1", "CONNECTED"
+
+    def __init__(self) -> None:
+        self.client = KazooClient()
+        self.closed = threading.Event()
+
+    def close(self) -> None:
+        """Give it up."""
+        assert not self.closed.is_set(), "once"
+        self.closed.set()
+
+
+class HungLife:
+    """A life whose child is killed for its silence, and does not end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.child, self.place = Unending(), Leads()
+        settings = Settings(
+            bootstrap="none:1",
+            name="b",
+            http_host="127.0.0.1",
+            snapshots=str(folder),
+            failure_timeout_ms=200,
+        )
+        self.supervisor = Supervisor(settings, self.child)
+        self.life = threading.Thread(target=self.supervisor._live, daemon=True)
+
+
+@pytest.fixture
+def hung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HungLife]:
+    made = HungLife(tmp_path)
+    monkeypatch.setattr(supervisor, "Membership", lambda *_, **__: made.place)
+    made.life.start()
+    yield made
+    made.child.ended.set()
+    made.life.join(LIMIT_S)
+
+
+def test_who_cannot_end_its_child_lets_another_one_lead(hung: HungLife) -> None:
+    assert hung.place.closed.wait(LIMIT_S), "the place is given up"
+    assert hung.life.is_alive(), "the child is waited for"
+    assert hung.supervisor._heartbeats is not None
+    assert hung.supervisor._heartbeats._closed.is_set(), "others take this one for dead"
+    told = hung.supervisor.status()
+    assert (told.role, told.state, told.in_sync) == (Role.STANDBY, EngineState.DOWN, False)
+    assert told.kills == {KillReason.SILENT: 1}
+    assert "does not end" in told.message
+
+
+def test_beside_a_child_that_does_not_end_no_other_one_is_started(hung: HungLife) -> None:
+    assert hung.place.closed.wait(LIMIT_S), "the place is given up"
+    assert hung.life.is_alive()
+    hung.child.ended.set()
+    hung.life.join(LIMIT_S)
+    assert not hung.life.is_alive(), "the next life may begin"
+    assert hung.child.started == 1
+    assert hung.supervisor.status().message == ""

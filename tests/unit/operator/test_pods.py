@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from espha.protocol.deaths import MEMORY
 from espha_operator.api.images import Images
 from espha_operator.api.pods import KeyOf
 from espha_operator.resources import adapters, common, engines, kafka, zookeeper
@@ -173,6 +174,16 @@ def test_volumes_are_not_gone_through_at_each_start_and_tmp_is_bounded() -> None
     spec = with_pod("engines", {})["spec"]
     assert spec["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch"
     assert {"name": "tmp", "emptyDir": {"sizeLimit": "2Gi"}} in spec["volumes"]
+
+
+def test_engines_have_memory_that_outlives_a_container_and_needs_no_disk() -> None:
+    """There they note what they run; see `espha.protocol.deaths`."""
+    spec = with_pod("engines", {})["spec"]
+    (memory,) = (one for one in spec["volumes"] if "medium" in one.get("emptyDir", {}))
+    (mount,) = (
+        one for one in spec["containers"][0]["volumeMounts"] if one["name"] == memory["name"]
+    )
+    assert (memory["emptyDir"]["medium"], mount["mountPath"]) == ("Memory", MEMORY)
 
 
 def test_servers_are_given_an_hour_to_start_and_a_minute_to_answer() -> None:
