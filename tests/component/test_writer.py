@@ -79,6 +79,27 @@ def test_an_open_transaction_is_aborted_by_the_next_holder(kafka: Kafka, topic: 
     assert values(kafka, topic, heir) == [b"after"]
 
 
+def test_what_comes_late_of_a_slow_commit_is_of_an_epoch_that_is_over(
+    kafka: Kafka, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KAFKA-17754; here all commits are slow, and the last one finds out that it was replaced."""
+    monkeypatch.setattr("espha.kafka.writer._SLOW_S", 0)
+    mine, heir = (FencedWriter(kafka.bootstrap, f"id-{topic}") for _ in range(2))
+    mine.fence()
+    mine.commit([Record(topic, b"1", key=b"me")])
+    with closing(Coordinator(kafka, f"id-{topic}")) as coordinator:
+        first = coordinator.transaction()
+        mine.commit([Record(topic, b"2", key=b"me")])
+        assert coordinator.transaction()[1:] != first[1:]
+        assert coordinator.end(*first[1:]) == KafkaError.PRODUCER_FENCED
+    heir.fence()
+    heir.commit([Record(topic, b"3", key=b"me")])
+    with pytest.raises(Fenced):
+        mine.commit([Record(topic, b"lost", key=b"me")])
+    heir.commit([Record(topic, b"4", key=b"me")])
+    assert values(kafka, topic, heir) == [b"1", b"2", b"3", b"4"]
+
+
 def test_the_last_record_is_found_behind_markers_and_aborted_records(
     kafka: Kafka, topic: str
 ) -> None:

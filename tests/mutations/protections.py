@@ -101,6 +101,25 @@ MUTATIONS = (
         "assert",
     ),
     Mutation(
+        "edges",
+        "the end of an adapter's slow transaction may come twice, and end the next one",
+        "engine/espha/kafka/writer.py",
+        "        if self._late:\n",
+        "        if False:\n",
+        "tests/unit/kafka/test_writer.py::test_a_slow_commit_is_followed_by_a_new_epoch",
+        "assert",
+    ),
+    Mutation(
+        "edges",
+        "an adapter that was replaced in its slow commit shuts out its successor, and goes on",
+        "engine/espha/kafka/writer.py",
+        "        if found is None or (found.key(), found.value()) != (last.key, last.value):\n",
+        "        if found is None:\n",
+        "tests/unit/kafka/test_writer.py"
+        "::test_whoever_has_been_replaced_meanwhile_learns_it_and_shuts_nobody_out",
+        "DID NOT RAISE",
+    ),
+    Mutation(
         "I3",
         "the JVM digests other headers than Python",
         "engine/java/dev/espha/Call.java",

@@ -66,7 +66,12 @@ class Replay:
         Raises:
             LogError, WriterFailed: Kafka refuses. What was said to be replayed is.
         """
-        writer = FencedWriter(self._bootstrap, f"{self._plan.prefix}.replay")
+        begin = self._key.encode()
+        writer = FencedWriter(
+            self._bootstrap,
+            f"{self._plan.prefix}.replay",
+            mine=lambda key: key.startswith(begin),
+        )
         if not rehearse:
             writer.fence()
         self._done = self.replayed()

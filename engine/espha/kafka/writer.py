@@ -2,13 +2,22 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from espha.backoff import Backoff
-from espha.kafka.reader import CLIENT_TUNING, NO_SETTINGS, PARTITION, ClientSettings
+from espha.kafka.reader import (
+    CLIENT_TUNING,
+    NO_SETTINGS,
+    PARTITION,
+    ClientSettings,
+    LogError,
+    Offsets,
+    last_matching,
+)
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EndReason
 
@@ -27,6 +36,9 @@ _LEADERS_S = 1.0
 _URGE_S, _URGE_AT_MOST_S = 0.01, 0.2
 # How long a commit may take while brokers are away. A successor does not wait for it: it fences.
 _TRANSACTION_TIMEOUT_MS = 60_000
+_SLOW_S = 1.0
+"""A commit that took longer may have been asked for twice; the second one may still come. The
+client asks again after `socket.timeout.ms`, or when a connection has ended."""
 
 
 ANY_PARTITION = -1
@@ -67,20 +79,43 @@ class FencedWriter:
 
     Make it early (it connects), call `fence` once when it is this replica's turn, read back what
     is committed, then `commit` batch by batch. Not safe for use by several threads.
+
+    librdkafka knows no transactions of version 2, so a request for the end of one that comes late
+    would end the next one, half of it written (KAFKA-17754). So a commit that was slow is followed
+    by a new epoch, if what was committed has a record with a key: by that a successor is known.
     """
 
     def __init__(
-        self, bootstrap: str, transactional_id: str, settings: ClientSettings = NO_SETTINGS
+        self,
+        bootstrap: str,
+        transactional_id: str,
+        settings: ClientSettings = NO_SETTINGS,
+        *,
+        mine: Callable[[bytes], bool] | None = None,
     ) -> None:
-        """Connect to these servers; `settings` are further ones of the client."""
+        """Connect.
+
+        Args:
+            bootstrap: servers.
+            transactional_id: which only one at a time holds.
+            settings: further ones of the clients.
+            mine: tells of a key whether only holders of this id write it; None: that of the last
+                record with a key is such a one.
+        """
         self.transactional_id = transactional_id
+        self._bootstrap, self._settings, self._mine = bootstrap, settings, mine
         self._last = -1
         self._topics: tuple[str, ...] = ()
-        self._producer = Producer(
+        self._late: Record | None = None
+        """The last record with a key of a commit that was slow; None: it was not."""
+        self._producer = self._connected()
+
+    def _connected(self) -> Producer:
+        return Producer(
             {
                 **CLIENT_TUNING,
-                "bootstrap.servers": bootstrap,
-                "transactional.id": transactional_id,
+                "bootstrap.servers": self._bootstrap,
+                "transactional.id": self.transactional_id,
                 "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS,
                 "acks": "all",
                 # A commit sends at once what waits: all records of a topic in one request, which
@@ -88,7 +123,8 @@ class FencedWriter:
                 "linger.ms": 1000,
                 "queue.buffering.max.messages": 1_000_000,
                 "message.max.bytes": MESSAGE_BYTES,
-                **settings,
+                "partitioner": "murmur2_random",  # as Java's clients
+                **self._settings,
             }
         )
 
@@ -139,14 +175,51 @@ class FencedWriter:
             Fenced: a newer holder exists; nothing of this transaction is or will be visible.
             WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
         """
+        if self._late:
+            self._take_new_epoch(self._late)
+        every, began = list(records), time.monotonic()
         try:
             self._producer.begin_transaction()
-            every = list(records)
             for place, record in enumerate(every, start=1):
                 self._produce(record, self._delivered if place == len(every) else None)
             self._commit()
         except KafkaException as error:
             raise self._failure(error, "commit") from None
+        if time.monotonic() - began > _SLOW_S:
+            keyed = (one for one in reversed(every) if one.key and one.partition == PARTITION)
+            self._late = next(keyed, None)
+
+    def _take_new_epoch(self, last: Record) -> None:
+        """Shut out what may still come of our own last commit, but nobody who has taken over."""
+        self._look_for_successor(last)
+        self._late = None
+        self._producer = self._connected()
+        self.learn_leaders(*self._topics)
+        self.fence()
+        self._look_for_successor(last)
+
+    def _look_for_successor(self, last: Record) -> None:
+        """See whether what we have committed last is the last word.
+
+        Raises:
+            Fenced: it is not.
+            WriterFailed: the brokers did not answer, or a transaction stays open.
+        """
+        mine = self._mine or (lambda key: key == last.key)
+        try:
+            # Behind the open transactions of others nothing is seen.
+            Offsets(self._bootstrap, self._settings).settled(last.topic)
+            found = last_matching(
+                self._bootstrap,
+                last.topic,
+                lambda message: mine(message.key() or b""),
+                self._settings,
+            )
+        except LogError as error:
+            raise WriterFailed(str(error)) from None
+        if found is None or (found.key(), found.value()) != (last.key, last.value):
+            who = f"transactional id {self.transactional_id!r}"
+            raise Fenced(f"{who}: a newer holder has written to topic {last.topic} meanwhile")
 
     def _produce(self, record: Record, delivered: _Delivered | None) -> None:
         while True:

@@ -34,7 +34,6 @@ from espha.records.text import json_object, quoted_row, split
 _ANSWER_S: Final = 10.0
 _LOG = structlog.get_logger()
 _POSITIONS: Final = {"cleanup.policy": "compact", "retention.ms": "-1"}
-_PARTITIONER: Final = {"partitioner": "murmur2_random"}  # as Java's clients
 
 
 class KafkaTarget:
@@ -118,9 +117,7 @@ class KafkaTarget:
         try:
             self._find_topics()
             writer = FencedWriter(
-                kafka.servers,
-                f"espha.{job.prefix}.out.{job.name}",
-                {**self._settings, **_PARTITIONER},
+                kafka.servers, f"espha.{job.prefix}.out.{job.name}", self._settings
             )
             writer.fence()
             # Behind the open transactions of other adapters nothing is seen.
