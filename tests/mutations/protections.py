@@ -786,10 +786,9 @@ MUTATIONS = (
         "live",
         "whoever waits for a child that no signal ends keeps its place",
         "engine/espha/ha/supervisor.py",
-        "            self._hangs = True\n            _LOG.error(_HANGS)\n            self._step_down()\n",
-        "",
-        "tests/unit/ha/test_supervisor.py"
-        "::test_who_cannot_end_its_child_lets_another_one_lead",
+        "            _LOG.error(_HANGS)\n            self._step_down()\n",
+        "            _LOG.error(_HANGS)\n",
+        "tests/unit/ha/test_supervisor.py::test_who_cannot_end_its_child_lets_another_one_lead",
         "the place is given up",
     ),
     Mutation(
@@ -799,6 +798,25 @@ MUTATIONS = (
         "    folder = MEMORY if os.access(MEMORY, os.W_OK) else tempfile.gettempdir()\n",
         "    folder = settings.snapshots or tempfile.gettempdir()\n",
         "tests/unit/protocol/test_deaths.py::test_it_is_not_on_the_volume",
+        "assert",
+    ),
+    Mutation(
+        "live",
+        "an input adapter does not tell that it is at its source",
+        "engine/espha/adapters/publishing.py",
+        "        source = _Watched(job.control.doing, open_source, positions.last)\n",
+        "        source = open_source(positions.last)\n",
+        "tests/unit/adapters/test_publishing.py::test_an_adapter_tells_when_it_is_at_its_source",
+        "assert",
+    ),
+    Mutation(
+        "live",
+        "whoever reads much of a file does not tell that it gets on",
+        "engine/espha/adapters/file_input/run.py",
+        "        self._source: _Files = kind(file, begin, moved=job.control.doing.moved)\n",
+        "        self._source: _Files = kind(file, begin)\n",
+        "tests/unit/adapters/test_file_input.py"
+        "::test_whoever_waits_for_much_of_a_file_hears_that_it_gets_on",
         "assert",
     ),
     Mutation(

@@ -27,9 +27,10 @@ from espha.adapters.formats.refused import is_not_a_row
 from espha.backoff import Backoff
 from espha.kafka.reader import Offsets, Standstill, check, last_matching, reader
 from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.activity import Doing
 from espha.protocol.records import SOURCE_HEADER, position_key
 from espha.protocol.sizes import ROW_BYTES, TRANSACTION_BYTES
-from espha.protocol.states import EngineState, Role
+from espha.protocol.states import EngineState, Role, Step
 from espha.protocol.status import InputProgress, Lag
 
 _POLL_S = 0.02
@@ -59,6 +60,9 @@ class Position(Protocol):
 
 class Source(Protocol):
     """Where an input adapter takes rows from.
+
+    Each call must end within five minutes, or have the job's `doing.moved` called by then, again
+    and again: an adapter whose source hangs is replaced.
 
     Attributes:
         name: as a user knows it.
@@ -110,7 +114,7 @@ def publish(job: Job, open_source: OpenSource) -> None:
     """
     writer = FencedWriter(job.bootstrap, f"{job.prefix}.in.{job.name}")
     with Positions(job.bootstrap, job.positions, job.topic, job.name) as positions:
-        source = open_source(positions.last)
+        source = _Watched(job.control.doing, open_source, positions.last)
         writer.learn_leaders(job.topic, job.positions)
         lag = _Lag(source)
         job.control.report(EngineState.STANDBY, True, source.position.progress(0))
@@ -129,6 +133,43 @@ def publish(job: Job, open_source: OpenSource) -> None:
         writer.commit([_kept(job, source.position)])
     _LOG.info("active", topic=job.topic, source=source.name)
     _Publisher(job, source, writer).run()
+
+
+class _Watched:
+    """A source of which each call is a step: see `Source`, and `espha.ha.progress_judge`."""
+
+    def __init__(
+        self, doing: Doing, open_source: OpenSource, position: Mapping[str, Any] | None
+    ) -> None:
+        self._step = partial(doing.within, Step.SOURCE)
+        with self._step():
+            self._source = open_source(position)
+        self.name = self._source.name
+
+    @property
+    def position(self) -> Position:
+        with self._step():
+            return self._source.position
+
+    def poll(self) -> Sequence[tuple[bytes, Position]]:
+        with self._step():
+            return self._source.poll()
+
+    def advance(self, position: Mapping[str, Any], /) -> None:
+        with self._step():
+            self._source.advance(position)
+
+    def behind(self) -> Lag | None:
+        with self._step():
+            return self._source.behind()
+
+    def committed(self) -> None:
+        with self._step():
+            self._source.committed()
+
+    def close(self) -> None:
+        with self._step():
+            self._source.close()
 
 
 class Positions:

@@ -72,8 +72,8 @@ For an active engine, whose silence others wait for, the limit is ESPHA_FAILURE_
 `FailureDetector` makes of it.
 """
 _HANGS = (
-    "the process was killed and does not end, as where a volume does not answer; it has no role any "
-    "more, and the next one is started when it has ended"
+    "the process was killed and does not end, as where a volume does not answer; it has no role "
+    "any more, and the next one is started when it has ended"
 )
 _LOG = structlog.get_logger()
 

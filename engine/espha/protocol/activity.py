@@ -17,6 +17,7 @@ class Doing:
 
     def __init__(self) -> None:
         self._now: tuple[Step, int, float, int | None, int, Sequence[Range]] | None = None
+        self._turn = -1
         self.unordered_since: float | None = None
         """Since when (monotonic, s) a standby has seen input that nobody orders; None: it has not.
         """
@@ -39,8 +40,8 @@ class Doing:
             records: how many input records are under way.
             inputs: which ones, of the first order record.
         """
-        turn = self._now[1] + 1 if self._now else 0
-        self._now = (step, turn, time.monotonic(), sequence, records, inputs)
+        self._turn += 1
+        self._now = (step, self._turn, time.monotonic(), sequence, records, inputs)
 
     def moved(self) -> None:
         """Note that the step gets on: a part of it is done, and it counts as begun anew."""
@@ -55,15 +56,21 @@ class Doing:
         records: int = 0,
         inputs: Sequence[Range] = (),
     ) -> Iterator[None]:
-        """Note a step inside of another one, which begins anew behind it; see `begin`."""
+        """Note a step inside of another one, which begins anew behind it; see `begin`.
+
+        Where there is no other one, nothing is being done behind it that could take too long.
+        """
         outer = self._now
         self.begin(step, sequence, records, inputs)
-        yield
-        if outer:
-            self.begin(outer[0], *outer[3:])
+        try:
+            yield
+        finally:
+            self._now = None
+            if outer:
+                self.begin(outer[0], *outer[3:])
 
     def told(self) -> Activity | None:
-        """Return what is being done; None: no step has been noted, as in an adapter."""
+        """Return what is being done; None: no step is noted, as in adapters most of the time."""
         if self._now is None:
             return None
         step, turn, since, sequence, records, inputs = self._now

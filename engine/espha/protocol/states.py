@@ -78,7 +78,8 @@ class Step(Explained):
 
     Attributes:
         sentence: what it means.
-        computes: whether Spark or this machine's processor does it; else it waits for Kafka.
+        computes: whether Spark or this machine's processor does it; else it waits for Kafka, or
+            for somebody else.
     """
 
     computes: bool
@@ -99,6 +100,7 @@ class Step(Explained):
     READING = "reading", "Reads the input that an order record names."
     REPLAYING = "replaying", "Runs batches that another engine has committed.", True
     SNAPSHOT = "snapshot", "Takes the state for a snapshot.", True
+    SOURCE = "source", "An input adapter is at its source: it reads files, or asks a server."
 
 
 class EndReason(Explained):

@@ -3,7 +3,6 @@
 import gzip
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -189,7 +188,7 @@ def test_a_row_of_a_file_that_is_no_text_says_its_line(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(b"I;N;1;M\xfcller\nI;N;2;b\n")
     file = InputFile.model_validate({"path": str(path), "growing": True, "delimiter": ";"})
-    job = Job("in", "", "x", WINDOW, "x.I", "x.P", cast(Control, None))
+    job = Job("in", "", "x", WINDOW, "x.I", "x.P", Control())
     bad, good = (record for record, _ in _Rows(job, file, None).poll())
     assert refusal(bad) == (
         f"line 1 of {path}: not text in UTF-8 (byte 0xFC in column 4)",

@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
-from espha.adapters.config import ConfigError, Held
+from espha.adapters.config import ConfigError, Held, Job
 from espha.adapters.file_input.position import Position
+from espha.adapters.file_input.run import _Rows
+from espha.adapters.file_input.spec import InputFile
+from espha.protocol.child_side import Control
+from espha.protocol.states import Step
 from support.files import Clock, append, opened, polled, told
+from support.outputs import outbound
 
 
 @pytest.fixture
@@ -266,6 +271,29 @@ def test_what_is_compressed_is_expanded_and_read_on(path: Path, pack: object) ->
     clock.settle()
     found += polled(kept, 3)
     assert found == [[str(number), "row"] for number in range(100_000)] + [["x", "more"]]
+
+
+@pytest.mark.parametrize("pattern", ["", "*.csv"], ids=["file", "folder"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["as it is", "gzip"])
+def test_whoever_waits_for_much_of_a_file_hears_that_it_gets_on(
+    path: Path, pack: object, pattern: str
+) -> None:
+    """To come to a place in what is compressed takes as long as the file is large."""
+    assert callable(pack)
+    lines = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(20_000)]
+    path.write_bytes(pack("".join(f"1,{line}\n" for line in lines).encode()))
+    where = {"path": str(path.parent if pattern else path), "pattern": pattern}
+    file = InputFile.model_validate({**where, "growing": True})
+    control = Control()
+    job = Job("in", "", "x", outbound("id*:int32,name:string"), "x.I", "x.P", control)
+    source = _Rows(job, file, None)
+    while source.poll():
+        behind = json.loads(source.position.to_header())
+    with control.doing.within(Step.SOURCE):
+        _Rows(job, file, behind).poll()
+        said = control.doing.told()
+    assert said is not None
+    assert said.turn > path.stat().st_size // 262_144
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])

@@ -1,7 +1,7 @@
 """Files with lines of JSON, as records."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ def rows(path: Path, **options: object) -> _Rows:
     file = InputFile.model_validate(
         {"path": str(path), "format": "json", "growing": True, **options}
     )
-    job = Job("in", "", "x", outbound(), "x.I", "x.P", cast(Control, None))
+    job = Job("in", "", "x", outbound(), "x.I", "x.P", Control())
     return _Rows(job, file, None)
 
 

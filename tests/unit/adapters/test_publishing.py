@@ -11,10 +11,11 @@ from espha.adapters.config import Held, Job
 from espha.adapters.file_input.position import Place, Position
 from espha.adapters.formats.refused import not_a_row
 from espha.kafka.writer import FencedWriter, Record
+from espha.protocol.activity import Doing
 from espha.protocol.child_side import Control
 from espha.protocol.records import SOURCE_HEADER
 from espha.protocol.sizes import TRANSACTION_BYTES
-from espha.protocol.states import Role
+from espha.protocol.states import Role, Step
 from espha.protocol.status import InputProgress, Lag
 
 Poll = Callable[[], Sequence[tuple[bytes, Position]]]
@@ -170,3 +171,127 @@ def test_a_source_that_cannot_be_looked_at_has_no_lag(monkeypatch: pytest.Monkey
     fakes = _Fakes()
     monkeypatch.setattr(fakes, "behind", refused(OSError(5, "no")))
     assert publishing._Lag(fakes).now() is None
+
+
+class _Seen:
+    """A source that notes, in each call, what the adapter says that it does."""
+
+    name = "in.csv"
+
+    def __init__(self, doing: Doing) -> None:
+        self._doing = doing
+        self.said: list[Step | None] = []
+        self._note()
+
+    def _note(self) -> None:
+        told = self._doing.told()
+        self.said.append(told and told.step)
+
+    @property
+    def position(self) -> Position:
+        self._note()
+        return Position("memory", "in.csv")
+
+    def poll(self) -> Sequence[tuple[bytes, Position]]:
+        self._note()
+        raise OSError(5, "cannot be read")
+
+    def advance(self, position: Mapping[str, Any], /) -> None:
+        self._note()
+
+    def behind(self) -> Lag | None:
+        self._note()
+        return None
+
+    def committed(self) -> None:
+        self._note()
+
+    def close(self) -> None:
+        self._note()
+
+
+class _Nothing:
+    """Positions and a writer of which nothing comes."""
+
+    last, kept = None, True
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __enter__(self) -> "_Nothing":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def learn_leaders(self, *_: object) -> None:
+        """Ask nobody."""
+
+    def fence(self) -> None:
+        """Shut out nobody."""
+
+    def follow(self) -> bool:
+        """Hear that the other one has moved."""
+        return True
+
+    def read_to_end(self) -> bool:
+        """Find more."""
+        return True
+
+
+def test_an_adapter_tells_when_it_is_at_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a standby, in its take-over and when it is active: a mount may be dead here only."""
+    for name in ("Positions", "FencedWriter"):
+        monkeypatch.setattr(publishing, name, _Nothing)
+    doing, elected, role = Doing(), iter([False, True]), iter([Role.ACTIVE, Role.STANDBY])
+    made: list[_Seen] = []
+
+    class Told:
+        """A supervisor that elects this one, and ends it behind its first poll."""
+
+        def __init__(self) -> None:
+            self.doing = doing
+
+        @property
+        def role(self) -> Role:
+            return next(role)
+
+        def wait_active(self, _: float) -> bool:
+            assert doing.told() is None, "it waits, and is not at its source"
+            return next(elected)
+
+        def report(self, *_: object, **__: object) -> None:
+            """Hear nothing."""
+
+    def opened(_: object) -> _Seen:
+        made.append(_Seen(doing))
+        return made[-1]
+
+    job = Job("memory", "", "x", cast(Any, None), "x.I", "x.P", cast(Control, Told()))
+    publishing.publish(job, opened)
+    (seen,) = made
+    assert set(seen.said) == {Step.SOURCE}
+    assert doing.told() is None
+
+
+def test_each_call_of_a_source_is_a_step_and_what_is_between_them_is_none() -> None:
+    """One that does not come back is found by it; Kafka may be away for as long as it likes."""
+    doing = Doing()
+    made: list[_Seen] = []
+
+    def opened(_: object) -> _Seen:
+        made.append(_Seen(doing))
+        return made[-1]
+
+    source = publishing._Watched(doing, opened, None)
+    with pytest.raises(OSError, match="cannot be read"):
+        source.poll()
+    assert doing.told() is None
+    source.advance({})
+    source.behind()
+    source.committed()
+    source.close()
+    assert source.position.adapter == "memory"
+    (seen,) = made
+    assert seen.said == [Step.SOURCE] * 7
+    assert doing.told() is None

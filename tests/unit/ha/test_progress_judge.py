@@ -178,6 +178,25 @@ def test_a_commit_waits_for_kafka_and_ends_by_itself(scene: Scene) -> None:
     assert scene.judge.verdict(leads=True) is None
 
 
+def test_a_source_that_does_not_answer_is_given_up(scene: Scene) -> None:
+    """A mount may be dead here only. What other threads of the adapter do does not count."""
+    scene.family.busy = True
+    scene.step(Step.SOURCE)
+    assert scene.ticks_until() == (3000, KillReason.STUCK)
+
+
+def test_a_source_that_is_slow_is_waited_for(scene: Scene) -> None:
+    for _ in range(5):
+        scene.step(Step.SOURCE, ticks=2900)
+        assert scene.judge.verdict(leads=True) is None
+
+
+def test_a_standby_whose_source_hangs_is_given_up_when_it_is_elected(scene: Scene) -> None:
+    scene.step(Step.SOURCE, ticks=3001)
+    assert scene.judge.verdict(leads=False) is None
+    assert scene.judge.verdict(leads=True) is KillReason.STUCK
+
+
 def test_nobody_waits_for_a_standby(scene: Scene) -> None:
     scene.step(Step.REPLAYING, records=4)
     assert scene.ticks_until(leads=False) == (100, KillReason.STUCK)

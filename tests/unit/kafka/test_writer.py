@@ -1,4 +1,4 @@
-"""The fenced writer, without brokers: how it becomes the holder, and goes on after a slow commit."""
+"""The fenced writer, without brokers: how it becomes the holder, and its slow commits."""
 
 import threading
 from types import SimpleNamespace

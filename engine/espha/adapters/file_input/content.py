@@ -27,6 +27,9 @@ _PIECE: Final = 262_144
 _GZIP_WINDOW: Final = 31
 _FAR: Final = 2**63
 
+Moved = Callable[[], None]
+"""Is called with each piece that was read: whoever waits for much of a file waits for long."""
+
 
 class Content(Protocol):
     """The bytes of an open file, by their offset."""
@@ -63,11 +66,13 @@ class Content(Protocol):
 class _Plain:
     """A file that is as it is."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, descriptor: int, moved: Moved) -> None:
+        self._descriptor, self._moved = descriptor, moved
 
     def at(self, offset: int, size: int) -> bytes:
-        return os.pread(self._descriptor, size, offset)
+        found = os.pread(self._descriptor, size, offset)
+        self._moved()
+        return found
 
     def whole(self) -> bool:
         return True
@@ -226,9 +231,10 @@ class _Expanded:
     """
 
     def __init__(
-        self, descriptor: int, expander: Callable[[], _Expander], encoding: str = UTF_8
+        self, descriptor: int, expander: Callable[[], _Expander], encoding: str, moved: Moved
     ) -> None:
         self._descriptor, self._new, self._encoding = descriptor, expander, encoding
+        self._moved = moved
         self._begin()
 
     def _begin(self) -> None:
@@ -296,16 +302,18 @@ class _Expanded:
 
     def _read(self) -> bytes:
         data = os.pread(self._descriptor, _RAW, self._raw)
+        self._moved()
         self._raw += len(data)
         return data
 
 
-def open_content(path: Path, encoding: str = UTF_8) -> Content | None:
+def open_content(path: Path, encoding: str = UTF_8, moved: Moved = lambda: None) -> Content | None:
     """Open a file; None: what it begins with does not say yet whether it is compressed.
 
     Args:
         path: of the file.
         encoding: of its text, when it is expanded.
+        moved: is told of each piece.
 
     Raises:
         ConfigError: it is a pipe or a device.
@@ -323,8 +331,8 @@ def open_content(path: Path, encoding: str = UTF_8) -> Content | None:
         return None
     for kind, expander in _KINDS.items():
         if beginning.startswith(kind):
-            return _Expanded(descriptor, expander, encoding)
-    plain = _Plain(descriptor)
+            return _Expanded(descriptor, expander, encoding, moved)
+    plain = _Plain(descriptor, moved)
     return plain if encoding == UTF_8 else _Encoded(plain, encoding)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from espha.adapters.config import Held
-from espha.adapters.file_input.content import open_content
+from espha.adapters.file_input.content import Moved, open_content
 from espha.adapters.file_input.position import Place, Position
 from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
 from espha.adapters.file_input.source import Rows, placed
@@ -28,10 +28,14 @@ class SourceFolder:
     """
 
     def __init__(
-        self, file: InputFile, position: Position, clock: Callable[[], float] = time.monotonic
+        self,
+        file: InputFile,
+        position: Position,
+        clock: Callable[[], float] = time.monotonic,
+        moved: Moved = lambda: None,
     ) -> None:
-        """Read the files in `file.path` on from a position; `clock` counts seconds."""
-        self._file, self._clock, self._folder = file, clock, file.path
+        """Read the files in `file.path` on; `clock` counts seconds; see `Moved`."""
+        self._file, self._clock, self._folder, self._moved = file, clock, file.path, moved
         self._adapter = position.adapter
         self._now: Reading | None = None
         self._names: list[str] = []
@@ -132,7 +136,7 @@ class SourceFolder:
             return
         for name in self._above():
             with contextlib.suppress(FileNotFoundError):
-                content = open_content(self._folder / name, self._file.encoding)
+                content = open_content(self._folder / name, self._file.encoding, self._moved)
                 if content is None:
                     return  # empty: it is being written
                 _LOG.info("reads the next file", file=str(self._folder / name))
@@ -150,7 +154,7 @@ class SourceFolder:
         """
         place, path = self._place, self._folder / self._name
         try:
-            content = open_content(path, self._file.encoding)
+            content = open_content(path, self._file.encoding, self._moved)
         except FileNotFoundError:
             if place.marks and place.marks.end:
                 self._finished = True  # it was read to its end, and somebody has removed it

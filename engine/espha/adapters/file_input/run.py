@@ -49,7 +49,8 @@ class _Rows:
     def __init__(self, job: Job, file: InputFile, position: Mapping[str, Any] | None) -> None:
         self.name = str(file.path)
         begin = source_position(job.name, file.path, position)
-        self._source: _Files = (SourceFolder if file.pattern else SourceFile)(file, begin)
+        kind = SourceFolder if file.pattern else SourceFile
+        self._source: _Files = kind(file, begin, moved=job.control.doing.moved)
         self._source.look()
         self._form, self._encoding = topic_form(job.window), file.encoding
         self._delimiter = file.delimiter

@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 
 from espha.adapters.config import Held
-from espha.adapters.file_input.content import open_content
+from espha.adapters.file_input.content import Moved, open_content
 from espha.adapters.file_input.kin import rotated, with_inode
 from espha.adapters.file_input.position import Place, Position, RowPosition
 from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
@@ -31,10 +31,14 @@ class SourceFile:
     """
 
     def __init__(
-        self, file: InputFile, position: Position, clock: Callable[[], float] = time.monotonic
+        self,
+        file: InputFile,
+        position: Position,
+        clock: Callable[[], float] = time.monotonic,
+        moved: Moved = lambda: None,
     ) -> None:
-        """Read `file` on from a position; `clock` counts seconds."""
-        self._file, self._clock = file, clock
+        """Read `file` on from a position; `clock` counts seconds; see `Moved`."""
+        self._file, self._clock, self._moved = file, clock, moved
         self._path = file.path
         self._adapter = position.adapter
         self._place, self._late = position.place, position.before
@@ -210,7 +214,7 @@ class SourceFile:
 
     def _opened(self, path: Path, generation: int) -> Reading | None:
         try:
-            content = open_content(path, self._file.encoding)
+            content = open_content(path, self._file.encoding, self._moved)
         except FileNotFoundError:
             return None
         return Reading(content, generation, self._clock) if content else None
