@@ -1019,8 +1019,7 @@ MUTATIONS = (
         "a broker counts as dead when its lifeline is closed",
         _LIFELINES,
         "      Socket next = connected(address);\n",
-        "      Socket next = connected(address);\n"
-        '      LOG.info("broker {} has ended", broker);\n',
+        '      Socket next = connected(address);\n      LOG.info("broker {} has ended", broker);\n',
         f"{_BROKERS}::test_a_lifeline_that_is_closed_is_no_death",
         "has ended",
     ),
@@ -1228,8 +1227,7 @@ MUTATIONS = (
         "operator/espha_operator/reconcile/rolling.py",
         "return there if electing or (facts.active is not None and not stays) else wanted",
         "return wanted",
-        f"{_OPERATOR}/test_rolling.py"
-        "::test_the_active_engine_hands_over_before_it_is_one_too_many",
+        f"{_OPERATOR}/test_rolling.py::test_the_active_engine_hands_over_before_it_is_one_too_many",
         "assert 2 == 3",
     ),
     Mutation(

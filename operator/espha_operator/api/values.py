@@ -177,7 +177,8 @@ class Values(Part):
             for taint in ("unreachable", "not-ready")
         ],
         description="Taints that the operator tolerates. A list of your own replaces this one; "
-        f"where it lacks these two, the operator leaves a lost node after 300 s, not {NODE_LOST_S}.",
+        "where it lacks these two, the operator leaves a lost node after 300 s, not "
+        f"{NODE_LOST_S}.",
     )
     affinity: Anything = Field(
         default_factory=dict, description="Nodes and pods that the operator's pod is to be near."
