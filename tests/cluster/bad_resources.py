@@ -47,6 +47,7 @@ BAD: dict[str, dict[str, Object]] = {
         "two models": {"model": {"inline": "x", "configMap": {"name": "m"}}},
         "an empty model": {"model": {"inline": ""}},
         "a model that is too large": {"model": {"inline": 120_001 * "x"}},
+        "a model of too many bytes": {"model": {"inline": 40_001 * "€"}},
         "a ConfigMap that cannot be": {"model": {"configMap": {"name": "My_Model"}}},
         "a key that cannot be": {"model": {"configMap": {"name": "m", "key": "model xml"}}},
         "a key that is no file's name": {"model": {"configMap": {"name": "m", "key": "."}}},

@@ -21,7 +21,7 @@ from espha_operator.api.quantities import (
 from espha_operator.api.servers import Kafka, PvcPolicy, Topics, ZooKeeper
 
 # `kubectl apply` keeps what it applied in an annotation as well. All annotations together may have
-# 256 KiB, and there < and > take six bytes each.
+# 256 KiB, and there < and > take six bytes each, other characters as many as in UTF-8.
 INLINE_LIMIT = 120_000
 ForcedModel = Annotated[
     str,
@@ -57,11 +57,12 @@ class Model(Part):
         None,
         min_length=1,
         max_length=1 << 20,
-        description=f"The model's XML itself, at most {INLINE_LIMIT:,} characters.",
+        description=f"The model's XML itself, at most {INLINE_LIMIT:,} bytes in UTF-8.",
         json_schema_extra=rules(
             (
-                f"self.size() <= {INLINE_LIMIT}",
-                f"The model has more than {INLINE_LIMIT:,} characters; put it into a ConfigMap "
+                # The size of a text is the number of its characters.
+                f"bytes(self).size() <= {INLINE_LIMIT}",
+                f"The model has more than {INLINE_LIMIT:,} bytes; put it into a ConfigMap "
                 "(kubectl create configmap NAME --from-file=model.xml) and name that in "
                 "model.configMap.",
             )
