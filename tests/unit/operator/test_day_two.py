@@ -77,12 +77,19 @@ def test_ready_waits_for_the_last_pod(cluster: MemoryCluster, steps: Play) -> No
     assert condition(cluster, "Progressing") == ("False", "Complete")
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"image": "espha/engine:2"}, id="image"),
+        pytest.param({"pod": {"env": [{"name": "A", "value": "1"}]}}, id="what no pod tells"),
+    ],
+)
 def test_the_step_that_applies_does_not_claim_to_be_ready(
-    cluster: MemoryCluster, steps: Play
+    cluster: MemoryCluster, steps: Play, changed: dict[str, Any]
 ) -> None:
     """Even when all pods follow at once: the step has looked before."""
     steps.until_quiet()
-    change(cluster, engines={"replicas": 3, "image": "espha/engine:2"})
+    change(cluster, engines={"replicas": 3, **changed})
     steps.step()
     assert status(cluster)["observedGeneration"] == 2
     assert condition(cluster, "Ready") == ("False", "RollingOut")
