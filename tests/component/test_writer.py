@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    NewTopic,
     ResourceType,
 )
 from pyspark.sql import SparkSession
@@ -263,14 +264,17 @@ def test_that_a_topic_takes_no_record_of_this_size_is_told(
     kafka: Kafka, topic: str, order: str, mine: Transactions
 ) -> None:
     """A record is to blame then; many small ones in one batch of the client's are not."""
-    let_take(kafka, topic, 100_000)
-    mine.commit(outputs(topic, *[b"x" * 60_000] * 8), b"first")
+    small = NewTopic(f"{topic}.small", 1, 3, config={"max.message.bytes": "100000"})
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([small])[small.topic].result(30)
+    many = [b"x" * 30_000] * 16  # in value and header
+    mine.commit(outputs(small.topic, *many), b"first")
     with pytest.raises(TooLarge, match="RecordTooLarge"):
-        mine.commit(outputs(topic, b"never", b"y" * 150_000, b"never"), b"lost")
+        mine.commit(outputs(small.topic, b"never", b"y" * 60_000, b"never"), b"lost")
     heir = mine.renewed()
     heir.fence()
-    heir.commit(outputs(topic, b"2"), b"second")
-    assert seen(kafka, topic) == [*[b"x" * 60_000] * 8, b"2"]
+    heir.commit(outputs(small.topic, b"2"), b"second")
+    assert seen(kafka, small.topic) == [*many, b"2"]
     assert seen(kafka, order) == [b"first", b"second"]
 
 
