@@ -115,9 +115,15 @@ def test_a_lifeline_that_is_closed_is_no_death(tmp_path: Path) -> None:
     kafka = Kafka(tmp_path, 3, settings={"connections.max.idle.ms": "1000"})
     try:
         kafka.start()
-        logs = [server.log for server in kafka.servers]
-        for log in logs:
-            wait_until(lambda log=log: log.read_text().count("is renewed") > 3, 120, "renewals")
-        assert not [log for log in logs if "has ended" in log.read_text()]
+
+        def said() -> list[str]:
+            return [server.log.read_text() for server in kafka.servers]
+
+        wait_until(
+            lambda: all(text.count("is renewed") > 3 for text in said()),
+            120,
+            "lifelines are renewed",
+        )
+        assert not [text for text in said() if "has ended" in text]
     finally:
         kafka.stop()

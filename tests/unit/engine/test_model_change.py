@@ -75,6 +75,7 @@ class Site:
         self.pinned: list[SnapshotMeta] = []
         self.doing = Doing()
         self.wake: Callable[[], None] = lambda: None
+        self.moved: Callable[[], None] = lambda: None
         self.asked: list[int | None] = []
         self.steps: list[Callable[[], None]] = []
         self.proof_wanted = self
