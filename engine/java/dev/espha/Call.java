@@ -238,9 +238,12 @@ final class Call {
     if (into != null) {
       long began = System.nanoTime();
       handsOver = true;
-      into.send(topic, value, names.headers(), List.of(headers));
-      handsOver = false;
-      waitedNs += System.nanoTime() - began;
+      try {
+        into.send(topic, value, names.headers(), List.of(headers));
+      } finally {
+        handsOver = false;
+        waitedNs += System.nanoTime() - began;
+      }
     }
   }
 
