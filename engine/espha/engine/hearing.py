@@ -21,11 +21,12 @@ _TWICE = 2
 """So many looks in a row must say the same: the newest record may be on its way."""
 _AWAY_S = 1.5
 """Who has not looked for so long was frozen, or led, or computed: it has not listened."""
-_ANSWER_S = 0.3
+ANSWER_S = 0.3
+"""How long a standby waits to be told the log's end: it has something else to do."""
 
 
-class _Log(Protocol):
-    """What it needs of `espha.kafka.order_log.OrderLog`."""
+class LogEnd(Protocol):
+    """What is needed of `espha.kafka.order_log.OrderLog` to see whether it is read to its end."""
 
     def at(self, end: int) -> bool:
         """Tell whether every record below a stable offset has been returned."""
@@ -39,7 +40,7 @@ class Hearing:
 
     def __init__(
         self,
-        log: _Log,
+        log: LogEnd,
         at: Position,
         newest: Callable[[], int],
         clock: Callable[[], float] = time.monotonic,
@@ -72,6 +73,6 @@ class Hearing:
 
     def _misses_something(self) -> bool:
         try:
-            return not self._log.at(self._log.end(_ANSWER_S))
+            return not self._log.at(self._log.end(ANSWER_S))
         except LogError:
             return self._newest() > self._at.sequence

@@ -10,27 +10,17 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from espha.engine.hearing import ANSWER_S, LogEnd
 from espha.kafka.reader import LogError
 from espha.protocol.activity import Doing
 
 _LOOK_S = 0.1
 _SURE_S = 0.2
 """After so long the standby looks whether it is not just the order log that it cannot read."""
-_ANSWER_S = 0.3
 _LATELY_S = 1.0
 """So long ago the order log may have been read to what was its end then."""
 _OTHERS_S = 10.0
 """For so long a topic waits for its turn, while others are ordered."""
-
-
-class _Log(Protocol):
-    """What it needs of `espha.kafka.order_log.OrderLog`."""
-
-    def at(self, end: int) -> bool:
-        """Tell whether every record below a stable offset has been returned."""
-
-    def end(self, limit_s: float) -> int:
-        """Return the last stable offset."""
 
 
 class _Inputs(Protocol):
@@ -48,7 +38,7 @@ class Witness:
 
     def __init__(
         self,
-        log: _Log,
+        log: LogEnd,
         inputs: _Inputs,
         doing: Doing,
         clock: Callable[[], float] = time.monotonic,
@@ -106,7 +96,7 @@ class Witness:
         try:
             if self._log.at(self._end):
                 self._read, self._asked = self._asked, now
-                self._end = self._log.end(_ANSWER_S)
+                self._end = self._log.end(ANSWER_S)
             if self._log.at(self._end):
                 self._read = self._asked
         except LogError:

@@ -4,29 +4,17 @@ import pytest
 
 from espha.engine.hearing import Hearing
 from espha.engine.position import Position
-from espha.kafka.reader import LogError
+from unit.engine.played_log import PlayedLog
 
 
-class Scene:
+class Scene(PlayedLog):
     """A standby at order record 3, an order log, and other replicas."""
 
     def __init__(self) -> None:
-        self.now, self.asked = 100.0, 0
-        self.written = self.read = 7
-        self.answers, self.others = True, 3
+        super().__init__()
+        self.now, self.others = 100.0, 3
         at = Position(sequence=3)
         self.hearing = Hearing(self, at, lambda: self.others, lambda: self.now)
-
-    def at(self, end: int) -> bool:
-        """Tell whether the order log is read so far."""
-        return self.read >= end
-
-    def end(self, limit_s: float) -> int:
-        """Return the log's end, or do not answer."""
-        self.asked += 1
-        if not self.answers:
-            raise LogError("no answer")
-        return self.written
 
     def passes(self, seconds: float, heard: bool = False) -> bool:
         """Listen for so long, and hear something at the end, or do not; tell whether it is deaf."""

@@ -3,19 +3,17 @@
 import pytest
 
 from espha.engine.witness import Witness
-from espha.kafka.reader import LogError
 from espha.protocol.activity import Doing
+from unit.engine.played_log import PlayedLog
 
 
-class Kafka:
+class Kafka(PlayedLog):
     """All topics, as far as the standby can read them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.input: set[str] = set()
         self.places = {"a": 1, "b": 1}
-        self.written = self.read = 7
-        self.answers = True
-        self.asked = 0
 
     def waiting(self) -> set[str]:
         """Return the topics of which input waits."""
@@ -24,17 +22,6 @@ class Kafka:
     def next_offsets(self) -> dict[str, int]:
         """Return where topics go on."""
         return self.places
-
-    def at(self, end: int) -> bool:
-        """Tell whether the order log is read so far."""
-        return self.read >= end
-
-    def end(self, limit_s: float) -> int:
-        """Return the log's end, or do not answer."""
-        self.asked += 1
-        if not self.answers:
-            raise LogError("no answer")
-        return self.written
 
 
 class Scene:

@@ -130,7 +130,7 @@ class Leads:
     """A place in the queue that leads, until it is given up."""
 
     leads, last, next_in_line = True, False, False
-    znode, state = "/root/server-n_1", "CONNECTED"
+    znode, state = "/espha/server-n_1", "CONNECTED"
 
     def __init__(self) -> None:
         self.client = KazooClient()
