@@ -27,11 +27,9 @@ LASTING = (SERIAL, *LATE_COMPILER)
 """Java's options for servers that live long enough to be compiled well."""
 BRIEF = (SERIAL, "-XX:TieredStopAtLevel=1")
 """For those that live for minutes: the better compiler would take the processor for all of them."""
-_LOGGING = Path(__file__).with_name("log4j2.properties")
-
-
 BROKER = "dev.espha.broker.Broker"
 """Main class of a broker: Kafka's own, and lifelines between brokers."""
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
 def _archived(libraries: Path) -> tuple[str, ...]:
@@ -44,9 +42,9 @@ def _archived(libraries: Path) -> tuple[str, ...]:
 
 def _class_path(jars: str, libraries: Path) -> str:
     """Return the class path of a profile's jars, with our own jar where that is elsewhere."""
-    own = own_jar(jars) if jars in OWN_JARS else None
-    elsewhere = own and own.parent != libraries
-    return f"{libraries}/*:{own}" if elsewhere else f"{libraries}/*"
+    if jars not in OWN_JARS or (own := own_jar(jars)).parent == libraries:
+        return f"{libraries}/*"
+    return f"{libraries}/*:{own}"
 
 
 class Server:
