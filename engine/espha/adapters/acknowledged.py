@@ -54,6 +54,7 @@ class KeptOffset:
         value = json.dumps(content, separators=(",", ":")).encode()
         key = position_key(self._job.topic, self._job.name)
         self._writer.commit([Record(self._job.positions, value, key=key)])
+        self._job.control.doing.moved()
         self.now = now
 
     def _recall(self, topic_id: str) -> Acknowledged:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -12,7 +13,7 @@ from espha.adapters.config import Job
 from espha.backoff import Backoff
 from espha.kafka.reader import PARTITION, Offsets, check, open_reader, records_behind
 from espha.protocol.records import ID_HEADER
-from espha.protocol.states import EngineState
+from espha.protocol.states import EngineState, Step
 from espha.protocol.status import Lag, OutputProgress
 
 _BATCH = 5_000
@@ -42,7 +43,11 @@ class Waiting(OSError):  # noqa: N818 - it names a state
 
 
 class Target(Protocol):
-    """Where an output adapter writes to."""
+    """Where an output adapter writes to.
+
+    Each call must end within a quarter of an hour, or have the job's `doing.moved` called by then,
+    again and again: an adapter whose target hangs is replaced.
+    """
 
     @property
     def offset(self) -> int:
@@ -101,6 +106,7 @@ class _Copier:
 
     def __init__(self, job: Job, name: str) -> None:
         self._job, self._name, self._control = job, name, job.control
+        self._step = partial(job.control.doing.within, Step.TARGET)
         self._pause, self._backoff = threading.Event(), Backoff()
         self._rows = 0
         self._target: Target | None = None
@@ -135,7 +141,8 @@ class _Copier:
     def _open(self, open_target: OpenTarget, identity: str) -> Target:
         while True:
             try:
-                return open_target(identity)
+                with self._step():
+                    return open_target(identity)
             except BlockingIOError:
                 self._trouble(f"{self._name}: another adapter writes to it; waiting for its end")
             except OSError as error:
@@ -149,7 +156,8 @@ class _Copier:
         while True:
             before = self._reached()
             try:
-                work()
+                with self._step():
+                    work()
             except OSError as error:
                 moved = self._reached() > before  # some got through: the other side is there
                 if moved:

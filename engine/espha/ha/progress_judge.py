@@ -15,8 +15,9 @@ kind and size, the judge says when one takes too long. It asks what stands still
   however large a backlog is;
 - a step that waits for Kafka: it ends by itself, and other engines and other brokers tell whether
   it is this engine's fault;
-- a step of an adapter at its source: calls there have limits of their own, and long ones say that
-  they get on. One that does not come back hangs. Between these steps an adapter tells of none.
+- a step of an adapter at its source or target: calls there have limits of their own, and long ones
+  say that they get on. One that does not come back hangs. Between these steps an adapter tells of
+  none.
 
 Time is counted in ticks of the listener, as `FailureDetector` does it.
 """
@@ -55,6 +56,8 @@ _KAFKA_S = 45.0
 _SOURCE_S = 300.0
 """A source that is only slow says by then that it gets on, or that nobody answers; one that does
 not is perhaps a mount that is dead on this node, and not on that of a standby."""
+_TARGET_S = 900.0
+"""Likewise; one that is only slow may be given up to ten minutes by its settings."""
 _PATIENCE = 20
 """How many times longer everything may take in a child that nobody waits for."""
 _MANY = 4
@@ -171,6 +174,8 @@ class ProgressJudge:
             return _TURN_S + self._idle_limit(told)
         if told.step is Step.SOURCE:
             return _SOURCE_S
+        if told.step is Step.TARGET:
+            return _TARGET_S
         if not told.step.computes:
             return _KAFKA_S
         return self._busy_limit(told) if self._busy() else self._idle_limit(told)

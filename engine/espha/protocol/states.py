@@ -101,6 +101,7 @@ class Step(Explained):
     REPLAYING = "replaying", "Runs batches that another engine has committed.", True
     SNAPSHOT = "snapshot", "Takes the state for a snapshot.", True
     SOURCE = "source", "An input adapter is at its source: it reads files, or asks a server."
+    TARGET = "target", "An output adapter is at its target: it writes a file, or asks a server."
 
 
 class EndReason(Explained):

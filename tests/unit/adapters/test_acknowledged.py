@@ -9,8 +9,9 @@ from espha.adapters import acknowledged
 from espha.adapters.acknowledged import Acknowledged, KeptOffset
 from espha.adapters.config import ConfigError, Job
 from espha.kafka.writer import Record
+from espha.protocol.child_side import Control
 
-JOB = Job("web", "", "x", cast(Any, None), "x.O", "x.P", cast(Any, None))
+JOB = Job("web", "", "x", cast(Any, None), "x.O", "x.P", Control())
 
 
 class _Kafka:

@@ -12,7 +12,8 @@ from espha.adapters import copying
 from espha.adapters.config import Job
 from espha.adapters.copying import Taken
 from espha.backoff import Backoff
-from espha.protocol.states import EngineState
+from espha.protocol.activity import Doing
+from espha.protocol.states import EngineState, Step
 from espha.protocol.status import OutputProgress
 from support.far_kafka import FarMessage
 
@@ -48,16 +49,25 @@ class Slow:
 
     def __init__(self, *failures: OSError) -> None:
         self.offset, self.sure = 0, 100
+        self.doing = Doing()
+        self.steps: list[Step | None] = []
+        """What the adapter said that it does, at each call."""
         self._failures = list(failures)
 
     def append(self, records: Sequence[Taken], offset: int) -> None:
         """Take them, or fail."""
+        self._note_step()
         if records and self._failures:
             raise self._failures.pop(0)
         self.offset = min(offset, self.sure)
 
     def settle(self) -> None:
         """There is nothing to do."""
+        self._note_step()
+
+    def _note_step(self) -> None:
+        told = self.doing.told()
+        self.steps.append(told and told.step)
 
     def progress(self, rows: int) -> OutputProgress:
         """Return what is known."""
@@ -84,7 +94,7 @@ def said(
     offsets = SimpleNamespace(topic_id=lambda _: "id", first=lambda _: 0)
     monkeypatch.setattr(copying, "Offsets", lambda _: offsets)
     monkeypatch.setattr(copying, "open_reader", reader)
-    control = cast(Any, SimpleNamespace(report=report))
+    control = cast(Any, SimpleNamespace(report=report, doing=target.doing))
     job = Job("result", "", "x", cast(Any, None), "x.O", "x.P", control)
     with pytest.raises(Ended):
         copying.copy(job, "out.csv", lambda _: target)
@@ -202,3 +212,11 @@ def test_pauses_stay_short_while_rows_get_through(monkeypatch: pytest.MonkeyPatc
     assert len(pauses) == 30
     assert set(pauses) == {0.1}
     assert all(healthy)
+
+
+def test_only_at_its_target_an_adapter_can_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Slow(OSError("full"))
+    said(monkeypatch, Topic(1, record(0), end(1)), target)
+    assert target.steps
+    assert set(target.steps) == {Step.TARGET}
+    assert target.doing.told() is None

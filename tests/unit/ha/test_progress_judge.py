@@ -153,6 +153,12 @@ def test_who_gets_on_is_never_judged(scene: Scene) -> None:
         assert scene.judge.verdict(leads=True) is None
 
 
+@pytest.mark.parametrize(("step", "ticks"), [(Step.SOURCE, 3000), (Step.TARGET, 9000)])
+def test_an_adapter_whose_other_side_hangs_is_stuck(scene: Scene, step: Step, ticks: int) -> None:
+    scene.step(step)
+    assert scene.ticks_until(at_most=ticks + 2) == (ticks, KillReason.STUCK)
+
+
 @pytest.mark.parametrize("step", Step)
 def test_a_frozen_process_is_seen_in_every_step(scene: Scene, step: Step) -> None:
     scene.step(step)

@@ -4,7 +4,7 @@ import contextlib
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from espha.adapters.acknowledged import KeptOffset
@@ -29,7 +29,7 @@ def run(job: Job, given: OutputSocket) -> None:
     def opened(identity: str) -> Output:
         if given.ids:
             # A topic that was made anew counts from 0 again: that is another stream.
-            return Output(made, Numbered(peer, f"{identity}.{job.name}"))
+            return Output(made, Numbered(peer, f"{identity}.{job.name}", job.control.doing.moved))
         return Output(made, Plain(peer, KeptOffset(job, identity)))
 
     copy(job, peer.name, opened)
@@ -141,9 +141,12 @@ class Plain:
 class Numbered:
     """Lines with numbers to a peer that says which one it needs next."""
 
-    def __init__(self, peer: Peer, stream: str) -> None:
-        """Ask the peer where to go on; it raises what `Way.send` does."""
-        self._peer, self._stream = peer, stream
+    def __init__(self, peer: Peer, stream: str, moved: Callable[[], None] = lambda: None) -> None:
+        """Ask the peer where to go on; it raises what `Way.send` does.
+
+        `moved` is called at each word of the peer.
+        """
+        self._peer, self._stream, self._moved = peer, stream, moved
         self._talk: _Talk | None = None
         self._offset = 0
         self._offset = self._connect()
@@ -179,6 +182,7 @@ class Numbered:
         try:
             talk.say(self._stream.encode() + b"\n")
             number = talk.hear(self._peer.greeting_s)
+            self._moved()
         except BaseException:
             talk.close()
             raise
@@ -196,6 +200,7 @@ class Numbered:
     def _wait_for(self, talk: "_Talk", number: int) -> None:
         while (heard := talk.hear(self._peer.timeout_s)) < number:
             self._offset = max(self._offset, heard)
+            self._moved()
 
     def _let_go(self) -> None:
         if self._talk is not None:

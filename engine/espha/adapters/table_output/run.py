@@ -12,5 +12,12 @@ def run(job: Job, place: OutputTable) -> None:
     copy(
         job,
         name_of(place),
-        lambda identity: TableTarget(place, job.window, job.topic, identity, engine_for(place)),
+        lambda identity: TableTarget(
+            place,
+            job.window,
+            job.topic,
+            identity,
+            engine_for(place),
+            moved=job.control.doing.moved,
+        ),
     )

@@ -58,9 +58,16 @@ class TableTarget:
     """
 
     def __init__(
-        self, place: OutputTable, window: Window, topic: str, topic_id: str, engine: Engine
+        self,
+        place: OutputTable,
+        window: Window,
+        topic: str,
+        topic_id: str,
+        engine: Engine,
+        *,
+        moved: Callable[[], None] = lambda: None,
     ) -> None:
-        self._place, self._engine = place, engine
+        self._place, self._engine, self._moved = place, engine, moved
         self._topic, self._topic_id = topic, topic_id
         zones = engine.dialect.name == "postgresql"
         self._window, self._read = window, output_reader(window)
@@ -242,6 +249,7 @@ class TableTarget:
                 if not is_of_a_row(error):
                     raise
                 bad.append(rejected(change.record, shortly(error)))
+            self._moved()
 
     def _apply(self, connection: Connection, changes: list[Change]) -> None:
         deletes = [change.row for change in changes if change.deletes]
