@@ -23,6 +23,7 @@ import structlog
 from espha.connectors.topics import TopicPlan
 from espha.engine.agreement import Agreement
 from espha.engine.background import Background
+from espha.engine.batch_size import BatchSize
 from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.follower import Follower, Job
@@ -124,6 +125,7 @@ class Engine:
         if tail and self._at.sequence in (0, tail.sequence):
             self._at.model, self._at.shadow = tail.next_model, tail.shadow
         self._agreement = agreement or Agreement(Checkpoints())
+        size = BatchSize()
         self._follower = Follower(
             job,
             log,
@@ -136,6 +138,7 @@ class Engine:
             agreement=self._agreement,
             newest=newest,
             doing=self._doing,
+            size=size,
         )
         self._follower.forgives = forgives
         self._leader = Leader(
@@ -151,6 +154,7 @@ class Engine:
             agreement=self._agreement,
             quarantine=quarantine,
             doing=self._doing,
+            size=size,
             interval_s=commit_interval_s,
         )
         self._memory = memory or Memory()

@@ -1,11 +1,13 @@
 """A standby's work: the batches that the order log names, and a look at what came of them."""
 
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 import structlog
 
 from espha.engine.agreement import Agreement
+from espha.engine.batch_size import BatchSize
 from espha.engine.digests import inputs_digest
 from espha.engine.hearing import Hearing
 from espha.engine.inputs import Inputs
@@ -69,6 +71,7 @@ class Follower:
         doing: Doing,
         agreement: Agreement,
         newest: Callable[[], int],
+        size: BatchSize,
     ) -> None:
         """Go on at `at`, which moves on with each record.
 
@@ -84,12 +87,13 @@ class Follower:
             doing: hears of each step.
             agreement: compares states.
             newest: returns the newest order record that other replicas know of.
+            size: learns how long records take, for when this engine leads.
         """
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
         log.at_stray = self._meet_stray
         self._model, self._runtime = model, runtime
         self._moved, self._named = moved, named
-        self._doing, self._agreement = doing, agreement
+        self._doing, self._agreement, self._size = doing, agreement, size
         self._base = at.sequence
         self.lag = Lag()
         self._hearing = Hearing(log, at, newest)
@@ -293,7 +297,9 @@ class Follower:
         first = pending[0][0]
         size = sum(len(batch.inputs) for _, batch in pending)
         with self._doing.within(Step.REPLAYING, first.sequence, size, first.inputs):
+            begun = time.monotonic()
             results = self._job.run([batch for _, batch in pending])
+            self._size.replayed(size, time.monotonic() - begun)
         for (record, batch), result in zip(pending, results, strict=True):
             if batch.checkpoint:
                 self._agreement.begun(result.checkpoint)

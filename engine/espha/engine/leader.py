@@ -62,10 +62,12 @@ class Leader:
         agreement: Agreement,
         quarantine: Quarantine,
         doing: Doing,
+        size: BatchSize,
         interval_s: float = 0.0,
     ) -> None:
         """Go on at `at`, which moves on with each commit; `model` is the model's digest.
 
+        `size`: what is known of how long records take.
         `interval_s`: how long to wait from the begin of one commit to that of the next one, at
         least; longer behind a large batch. What comes meanwhile shares the next commit, and what
         that costs.
@@ -77,7 +79,7 @@ class Leader:
         self._job, self._inputs, self._at = job, inputs, at
         self.publisher = publisher
         publisher.moved = self._fence_moves
-        self._size = BatchSize()
+        self._size = size
         self._renewal: Background | None = None
         self._name, self._model, self._runtime = name, model, runtime
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
@@ -93,7 +95,7 @@ class Leader:
         """Commit the take-over itself: a batch of the input at hand, or an empty one."""
         self._at.epoch += 1
         self._calm = False
-        self._size = BatchSize()
+        self._size.begin()
         if not self._carefully(0):
             self._commit(*self._inputs.take(self._size.limit, 0))
 

@@ -55,3 +55,34 @@ def test_heavy_records_are_remembered_behind_many_light_ones() -> None:
     assert light[10] < 100
     assert light == sorted(light)
     assert light[-1] == 5000
+
+
+def replays(*costs_s: float) -> int:
+    """Return how many records the first batch may have, after replays of ten records each."""
+    size = BatchSize()
+    for cost_s in costs_s:
+        size.replayed(10, 10 * cost_s)
+    size.begin()
+    return size.limit
+
+
+def test_a_take_over_begins_with_what_replays_have_shown() -> None:
+    assert replays() == 512
+    assert replays(0.001) == 512
+    assert replays(0.5, 0.5) == 10
+    assert replays(9.0) == 1
+
+
+def test_one_slow_replay_says_nothing_of_records() -> None:
+    """The engine may have been frozen in it."""
+    assert replays(0.0005, 9.0) == 512
+    assert replays(*[0.0005] * 8, *[0.5] * 7) == 512
+    assert replays(0.0005, *[0.5] * 8) == 10
+
+
+def test_what_was_known_when_it_led_before_is_forgotten() -> None:
+    size = BatchSize()
+    size.learn(1, 30.0)
+    assert size.limit == 1
+    size.begin()
+    assert size.limit == 512

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from espha.engine.agreement import Agreement
+from espha.engine.batch_size import BatchSize
 from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.inputs import Inputs
@@ -84,6 +85,7 @@ def leader(site: Site, interval_s: float) -> Leader:
         clock=LogClock(),
         agreement=Agreement(Checkpoints()),
         doing=site.doing,
+        size=BatchSize(),
         interval_s=interval_s,
     )
     made.take_over()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espha.engine.agreement import Agreement
+from espha.engine.batch_size import BatchSize
 from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.inputs import Inputs
@@ -133,6 +134,7 @@ def live(site: Site, kill: Callable[[Batch], Exception | None], *, waited_s: flo
         clock=LogClock(),
         agreement=Agreement(Checkpoints()),
         doing=Doing(),
+        size=BatchSize(),
     )
     try:
         leader.take_over()
