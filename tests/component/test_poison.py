@@ -9,7 +9,7 @@ import pytest
 from chaos.poisoned import EATS, EXITS, HANGS, RAISES, SPINS, environment
 from component.test_failover import CALM, check_order_log
 from component.test_writer import let_take
-from espha.protocol.sizes import RECORD_BYTES
+from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 from support.deployment import Deployment
 from support.models import SUB, source, xml
 from support.replicas import LIMIT_S
@@ -150,9 +150,41 @@ def test_a_record_whose_output_a_topic_does_not_take_is_set_aside(
     deployment.publish("q/in", [row(1), large, row(3)])
     assert outcome(deployment, 2) == outputs([1, 3])
     (letter,) = deployment.records(deployment.plan.dead_letters)
-    assert letter.value().decode() == large
+    assert letter.value().decode() == large[:CUT_BYTES]
     assert b"RecordTooLarge" in dict(letter.headers() or [])["espha-reason"]
     check_order_log(deployment)
+
+
+def test_a_record_whose_dead_letter_a_topic_does_not_take_is_set_aside(
+    deploy: Deploy, kafka: Kafka
+) -> None:
+    """It cannot be read, and the letter that says so would be as large as itself."""
+    deployment = deploy()
+    let_take(kafka, deployment.plan.dead_letters, 200_000)
+    deployment.start(1)
+    large = "Q,N,2," + "y" * 300_000
+    deployment.publish("q/in", [row(1), large, row(3)])
+    assert outcome(deployment, 2) == outputs([1, 3])
+    (letter,) = deployment.records(deployment.plan.dead_letters)
+    assert letter.value().decode() == large[:CUT_BYTES]
+    headers = dict(letter.headers() or [])
+    assert b"RecordTooLarge" in headers["espha-reason"]
+    assert headers["espha-size"] == str(len(large)).encode()
+    check_order_log(deployment)
+
+
+def test_topics_that_take_too_little_are_named(deploy: Deploy, kafka: Kafka) -> None:
+    deployment = deploy()
+    topic = deployment.plan.dead_letters
+    deployment.start(1)
+    (engine,) = deployment.engines
+    let_take(kafka, topic, 100_000)
+    engine.kill_child()
+    said = f"topic {topic} takes messages of 100000 bytes at most, and engines need 131072 there"
+    wait_until(lambda: said in (engine.status().get("message") or ""), 120, "it says so")
+    let_take(kafka, topic, 131_072)
+    deployment.publish("q/in", [row(1)])
+    assert outcome(deployment, 1) == outputs([1])
 
 
 @pytest.mark.parametrize(

@@ -545,6 +545,16 @@ MUTATIONS = (
     ),
     Mutation(
         "poison",
+        "a record that is set aside has a dead letter as large as itself",
+        "engine/java/dev/espha/Call.java",
+        "if (aside && value.length > names.cutBytes()) {",
+        "if (false) {",
+        "tests/component/test_poison.py"
+        "::test_a_record_whose_dead_letter_a_topic_does_not_take_is_set_aside",
+        "2 rows of output",
+    ),
+    Mutation(
+        "poison",
         "a publisher that has to fence before a batch is told of as a batch",
         "engine/espha/engine/leader.py",
         "        self._doing.begin(Step.FENCING, batch.sequence, len(inputs), ranges)\n",

@@ -16,7 +16,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, TopicDescription
+from confluent_kafka.admin import AdminClient, ConfigResource, TopicDescription
 
 from espha.backoff import Backoff
 
@@ -240,6 +240,10 @@ class Offsets:
             )
         return str(found.topic_id)
 
+    def largest(self, topic: str) -> int:
+        """Return how large (bytes) a message may be that the topic takes: `max.message.bytes`."""
+        return self._ask(topic, lambda _: self._setting(topic, "max.message.bytes"))
+
     def partitions(self, topic: str) -> int:
         """Return how many partitions the topic has."""
         return self._ask(topic, lambda _: len(self._description(topic).partitions))
@@ -282,9 +286,19 @@ class Offsets:
         return int(answer.offset)
 
     def _description(self, topic: str) -> TopicDescription:
+        return described(self._connected_admin(), topic, _REQUEST_AT_MOST_S)
+
+    def _setting(self, topic: str, name: str) -> int:
+        asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        futures = self._connected_admin().describe_configs(
+            [asked], request_timeout=_REQUEST_AT_MOST_S
+        )
+        return int(futures[asked].result()[name].value)
+
+    def _connected_admin(self) -> AdminClient:
         if self._admin is None:
             self._admin = AdminClient(self._settings)
-        return described(self._admin, topic, _REQUEST_AT_MOST_S)
+        return self._admin
 
 
 def described(admin: AdminClient, topic: str, wait_s: float) -> TopicDescription:

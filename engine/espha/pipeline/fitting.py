@@ -2,6 +2,9 @@
 
 What is left is a function of the record alone, so that all replicas agree. An engine that tried to
 write the whole would end, and so would each that takes over from it.
+
+Of a record that is set aside no more than that is left in any case: perhaps it was its own dead
+letter that a topic did not take.
 """
 
 import hashlib

@@ -361,7 +361,8 @@ class BatchJob:
         window = self._model.sources[self._source_of[entry.topic]].encode() if entry else b""
         headers = (message_id, (WINDOW_HEADER, window), (REASON_HEADER, text))
         value = entry.value if entry else b""
-        if fits(value, headers):
+        aside = entry and any(entry[:2] == one[:2] for one in batch.skipped)
+        if fits(value, headers) and not (aside and len(value) > CUT_BYTES):
             return Output(dead_letters, value, headers)
         return Output(dead_letters, *shortened(value, headers))
 

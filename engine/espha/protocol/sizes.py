@@ -23,6 +23,9 @@ Replicas must agree on it: it is part of the protocol.
 CUT_BYTES = 64 << 10
 """What is left of a value that is too large."""
 
+LEAST_BYTES = 2 * CUT_BYTES
+"""`max.message.bytes` that the order log and the dead letters need at least."""
+
 ROW_BYTES = 1 << 20
 """Value of a record that an input adapter publishes; as a dead letter it is still whole."""
 

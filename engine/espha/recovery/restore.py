@@ -9,10 +9,11 @@ import structlog
 
 from espha.connectors.topics import TopicPlan
 from espha.kafka.order_log import resumed_behind
-from espha.kafka.reader import Offsets
+from espha.kafka.reader import LogError, Offsets
 from espha.model import Project, model_digest
 from espha.protocol.http import addresses
 from espha.protocol.settings import Settings
+from espha.protocol.sizes import LEAST_BYTES, MESSAGE_BYTES
 from espha.recovery.candidates import Requirements, SnapshotCandidates
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.healing import NoStateError, have_snapshot_written
@@ -45,9 +46,17 @@ def requirements(
     `since`: order record behind which its model began with empty state; None: whichever.
 
     Raises:
-        LogError: the order log or an input has more than one partition, or cannot be asked for.
+        LogError: the order log or an input has more than one partition, or cannot be asked for;
+            the order log or the dead letters take too small messages only.
     """
     offsets = Offsets(bootstrap)
+    for topic in (plan.order_log, plan.dead_letters):
+        largest = offsets.largest(topic)
+        if largest < LEAST_BYTES:
+            raise LogError(
+                f"topic {topic} takes messages of {largest} bytes at most, and engines need "
+                f"{LEAST_BYTES} there: set its max.message.bytes to {MESSAGE_BYTES}"
+            )
     topics = [plan.order_log, *plan.inputs.values()]
     return Requirements(
         model=model_digest(project),

@@ -35,6 +35,9 @@ final class Call {
   private static final int MOVED = -6;
   private static final int NONE = -1;
 
+  /** Mark of a row that is set aside. */
+  private static final int SKIP = -7;
+
   private static final int CHUNK_BYTES = 1 << 20;
   private static final byte[] NOTHING = {};
   private static final int SOURCE_AT = 4;
@@ -179,7 +182,13 @@ final class Call {
     if (kind == REFUSED) {
       byte[] window = source < 0 ? NOTHING : bytes(names.windows()[source]);
       byte[] value = original != null ? original.value() : source < 0 ? NOTHING : value(part, at);
-      refuse(value, id, window, text);
+      boolean aside = part.getInt(at + SOURCE_AT) == SKIP;
+      if (aside && value.length > names.cutBytes()) {
+        refused++;
+        cut(value, id, window, start(text, names.reasonBytes()));
+      } else {
+        refuse(value, id, window, text);
+      }
     } else if (fits(text, id)) {
       hand(names.outputs()[kind], text, id);
     } else {
