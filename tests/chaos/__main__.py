@@ -27,7 +27,7 @@ from tools.offline_cluster import clients
 DOCS = ROOT / "docs" / "chaos"
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _USUAL = "engine,supervisor,pod"
-_OWN_DEPLOYMENT = ("cluster", "plain", "power", "idle")
+_OWN_DEPLOYMENT = ("cluster", "plain", "power", "volume", "idle")
 """Needs of faults that no other fault goes with."""
 _CONSOLE = Console(soft_wrap=True) if sys.stdout.isatty() else Console(width=160, soft_wrap=True)
 
@@ -143,7 +143,7 @@ def _in_cluster(names: tuple[str, ...]) -> bool:
 
 def _lacks(need: str) -> str:
     """Say what this machine lacks for a fault; "" when nothing is missing."""
-    if need in ("disk", "power") and not disk.possible():
+    if need in ("disk", "power", "volume") and not disk.possible():
         return "disks that fail need root, to mount them"
     if need == "cluster" and not clients.kubeconfig().exists():
         return "there is no local cluster: make cluster images"

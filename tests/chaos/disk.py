@@ -1,4 +1,4 @@
-"""Disks that fail: a small one that fills up, and one that forgets what it was not told to keep."""
+"""Disks that fail: they fill up, hang, or forget what they were not told to keep."""
 
 import contextlib
 import errno
@@ -14,6 +14,8 @@ _IMAGE_MB = 2048
 _BLOCK = 4096
 _SHUT_DOWN = 0x8004587D
 """FS_IOC_SHUTDOWN, which ext4 and XFS have for tests like this one."""
+_FREEZE, _THAW = 0xC0045877, 0xC0045878
+"""FIFREEZE and FITHAW: who writes meanwhile waits, and no signal ends it."""
 _AS_IT_IS = struct.pack("I", 2)
 """Without writing anything any more, the journal neither."""
 
@@ -53,7 +55,7 @@ class SmallDisk:
 
 
 class RealDisk:
-    """A file system (ext4) at a folder, which fills up, and from which the power can be taken.
+    """A file system (ext4) at a folder, which fills up, hangs, or loses its power.
 
     What is not synced is gone then.
     """
@@ -85,9 +87,20 @@ class RealDisk:
 
     def cut(self) -> None:
         """Let nothing more be written, of what is in memory neither."""
+        self._tell(_SHUT_DOWN, _AS_IT_IS)
+
+    def hang(self) -> None:
+        """Let everybody wait who writes."""
+        self._tell(_FREEZE)
+
+    def go_on(self) -> None:
+        """Let what waits be written."""
+        self._tell(_THAW)
+
+    def _tell(self, request: int, argument: bytes = b"") -> None:
         descriptor = os.open(self._folder, os.O_RDONLY)
         try:
-            fcntl.ioctl(descriptor, _SHUT_DOWN, _AS_IT_IS)
+            fcntl.ioctl(descriptor, request, argument)
         finally:
             os.close(descriptor)
 

@@ -21,6 +21,8 @@ from support.servers import Server, wait_until
 
 _IDLE_S = 900.0
 """Longer than brokers and clients keep connections on which nothing happens."""
+_BACKLOG = 20_000
+"""Rows: more than a batch may have, and than fit into one read."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Fault:
         prepare: finds the victims before the moment comes, so that nothing stands between the
             moment and the stroke; returns what strikes. None: `chaos.cluster` strikes.
         takeovers: how many take-overs it may cost at most; one more is a false failover.
-        needs: `proxy`, `disk`, `clock`, `poison`, `power`, `cluster`, `plain` or `idle` (time
-            without input): what a trial must have.
+        needs: `proxy`, `disk`, `volume`, `clock`, `poison`, `power`, `cluster`, `plain` or `idle`
+            (time without input): what a trial must have.
         moments: whether it also strikes in the middle of transactions.
     """
 
@@ -84,6 +86,20 @@ def engine_idle(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     trial.load.toggle()
     wait_until(lambda: len(trial.reader.refresh()) > seen, LIMIT_S, "rows come again", LOOK_S)
     return kill(Pod.child)(trial, chance)
+
+
+def backlog(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Kill the active engine's process over many rows that have come at once."""
+    pod = trial.active()
+    pid, mend, pause = pod.child(), restarted(pod), chance.uniform(0, 2)
+    trial.load.burst(_BACKLOG)
+    time.sleep(pause)
+
+    def strike() -> Stroke:
+        kill_process(pid)
+        return Stroke(pod.name, mend, f"{pause * 1000:.0f} ms behind the rows")
+
+    return strike
 
 
 def engine_takeover(trial: Trial, chance: Random) -> Callable[[], Stroke]:
@@ -370,6 +386,21 @@ def disk_full(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     return strike
 
 
+def disk_hang(trial: Trial, chance: Random) -> Callable[[], Stroke]:
+    """Let the active engine's disk hang for up to 20 s while it writes a snapshot, and kill it."""
+    pod, duration = trial.active(), chance.uniform(0, 20)
+    pid, volume = pod.child(), trial.volumes[pod.name]
+
+    def strike() -> Stroke:
+        volume.hang()
+        trial.ask(pod, "/snapshot")
+        time.sleep(chance.uniform(0, 0.5))
+        kill_process(pid)
+        return lasting(duration, pod.name, volume.go_on)
+
+    return strike
+
+
 def clock_jump(trial: Trial, chance: Random) -> Callable[[], Stroke]:
     """Turn the active engine's wall clock by up to a day, kill it, and turn it back."""
     pod = trial.active()
@@ -453,6 +484,7 @@ FAULTS = {
     "engine": Fault("engine process killed", kill(Pod.child), 1),
     "jvm": Fault("JVM of the engine killed", kill(Pod.jvm), 1),
     "worker": Fault("Spark's worker killed", kill(Pod.worker), 1),
+    "backlog": Fault("engine killed over a backlog of 20,000 rows", backlog, 1),
     "engine-takeover": Fault(
         "engine killed, successor killed in its take-over", engine_takeover, 2
     ),
@@ -493,6 +525,7 @@ FAULTS = {
         "the writer of a snapshot killed, or the active engine", snapshot_kill, 1
     ),
     "disk-full": Fault("engine killed, snapshots on full disks", disk_full, 1, needs="disk"),
+    "disk-hang": Fault("engine killed whose disk hangs", disk_hang, 1, needs="volume"),
     "clock": Fault("engine killed whose clock had jumped", clock_jump, 1, needs="clock"),
     "poison": Fault(
         "a row on which engines die", poison(*_POISONS), 6, needs="poison", moments=False

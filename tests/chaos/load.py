@@ -1,14 +1,15 @@
 """Steady load: rows with the wall clock in them, in a process of its own.
 
 `python -m chaos.load MODEL BOOTSTRAP RATE LINGER_MS TOPIC…` writes until its standard input ends,
-then waits until everything is on the topics, and prints how many rows that are. A line of standard
-input has it pause, or go on.
+then waits until everything is on the topics, and prints how many rows that are. An empty line of
+standard input has it pause, or go on; a number has it write so many rows at once.
 """
 
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -65,6 +66,12 @@ class Load:
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
+    def burst(self, rows: int) -> None:
+        """Have it write so many rows at once, and go on as before."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{rows}\n")
+        self._process.stdin.flush()
+
     def stop(self) -> int:
         """End the load; return how many rows are on the topics."""
         answer, _ = self._process.communicate("", timeout=_FLUSH_S + 10)
@@ -89,10 +96,14 @@ def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[
         }
     )
     ended, paused = threading.Event(), threading.Event()
+    bursts = deque[int]()
 
     def listen() -> None:
-        for _ in sys.stdin:
-            (paused.clear if paused.is_set() else paused.set)()
+        for line in sys.stdin:
+            if line.strip():
+                bursts.append(int(line))
+            else:
+                (paused.clear if paused.is_set() else paused.set)()
         ended.set()
 
     threading.Thread(target=listen, daemon=True).start()
@@ -107,6 +118,8 @@ def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[
         producer.poll(0)
         if paused.is_set():
             start = time.monotonic() - sent / rate
+        while bursts:
+            start -= bursts.popleft() / rate
         due = int((time.monotonic() - start) * rate)
         if due <= sent or on_their_way + len(topics) > _IN_FLIGHT:
             continue

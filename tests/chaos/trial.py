@@ -14,7 +14,7 @@ from confluent_kafka import OFFSET_END, Consumer, Producer, TopicPartition
 
 from chaos import poisoned
 from chaos.clock import Clock
-from chaos.disk import SmallDisk
+from chaos.disk import RealDisk, SmallDisk
 from chaos.here import ENVIRONMENT
 from chaos.load import LINGER_MS, Load
 from chaos.models import MODELS
@@ -48,6 +48,7 @@ class Trial:
         self._linger_ms = linger_ms
         self._needs = needs
         self.disks: dict[str, SmallDisk] = {}
+        self.volumes: dict[str, RealDisk] = {}
         self.clocks = {
             engine: Clock(folder / f"{engine}.clock") for engine in ENGINES if "clock" in needs
         }
@@ -101,6 +102,8 @@ class Trial:
             folder.mkdir()
             if "disk" in self._needs:
                 self.disks[pod.name] = SmallDisk(folder)
+            if "volume" in self._needs:
+                self.volumes[pod.name] = RealDisk(folder)
             pod.start()
         wait_until(
             lambda: all(pod.status().get("in_sync") for pod in self.pods),
@@ -285,6 +288,11 @@ class Trial:
             pod.stop()
         for disk in self.disks.values():
             disk.unmount()
+        for volume in self.volumes.values():
+            with contextlib.suppress(OSError):  # it does not hang
+                volume.go_on()
+            volume.discard()
+        self.volumes.clear()
         if self._load is not None:
             self._load.kill()
         if self._reader is not None:
