@@ -12,6 +12,7 @@ from typing import Any
 
 from chaos.faults import FAULTS
 from chaos.site import SYNCED, Site, running
+from chaos.stolen import Stolen
 from chaos.trial import Trial
 from chaos.verdict import Strike, Verdict, verdict
 
@@ -168,11 +169,15 @@ def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome
     seen = max(0, len(trial.reader.arrivals) - 1)
     strike = Strike(name, moment, "", "", time.time(), time.monotonic(), seen)
     outcome.strikes.append(strike)
+    stolen = Stolen()
     stroke = strike_now()
     strike.target, strike.detail = stroke.target, stroke.detail
     if not stroke.lasts:
         _leave_alone(trial, strike.struck)
+        strike.stolen = stolen.share()
     stroke.mend()
+    if stroke.lasts:
+        strike.stolen = stolen.share()
     trial.wait_in_sync(max(time.monotonic(), strike.struck))
     strike.ended = time.monotonic()
     strike.measure(trial.reader.refresh()[strike.seen :])

@@ -19,6 +19,7 @@ VERSION = 3
 HEADINGS = (
     "fault", "rows/s", "count", "successor p50 ms", "p99 ms", "gap p50 ms", "p99 ms", "max ms",
     "later max ms", "in sync p50 s", "max s", "take-overs", "false failovers",
+    "quiet", "quiet p50 ms", "quiet p99 ms",
 )  # fmt: skip
 
 
@@ -41,6 +42,7 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
             del entry[moment]
         entry["gap_ms"] = round(strike.gap_ms, 1)
         entry["later_ms"] = round(strike.later_ms, 1)
+        entry["stolen"] = round(strike.stolen, 3)
         if strike.successor_ms is not None:
             entry["successor_ms"] = round(strike.successor_ms, 1)
         strikes.append(entry)
@@ -110,6 +112,8 @@ def _line(name: str, rate: float | None, of: Figures, damage: Counter[str]) -> l
         *_shares(of.in_sync_s, 0.5, 1, digits=1),
         str(of.takeovers),
         str(of.false_failovers),
+        str(len(of.quiet_gaps_ms)),
+        *_shares(of.quiet_gaps_ms, 0.5, 0.99),
         *(str(damage[each]) for each in DAMAGES),
     ]
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from chaos.faults import FAULTS
+from chaos.stolen import QUIET
 
 
 class Figures(BaseModel):
@@ -15,6 +16,7 @@ class Figures(BaseModel):
 
     Attributes:
         gaps_ms, successors_ms, in_sync_s: one value a strike that has it, in ascending order.
+        quiet_gaps_ms: those of strikes from which the host has stolen next to nothing.
         later_ms: the longest of all.
         judged: strikes in trials that came to their end.
     """
@@ -28,6 +30,7 @@ class Figures(BaseModel):
     damage: Counter[str] = Field(default_factory=Counter)
     later_ms: int = 0
     gaps_ms: list[int] = Field(default_factory=list)
+    quiet_gaps_ms: list[int] = Field(default_factory=list)
     successors_ms: list[int] = Field(default_factory=list)
     in_sync_s: list[float] = Field(default_factory=list)
 
@@ -39,6 +42,7 @@ class Figures(BaseModel):
         self.damage += other.damage
         self.later_ms = max(self.later_ms, other.later_ms)
         self.gaps_ms = sorted(self.gaps_ms + other.gaps_ms)
+        self.quiet_gaps_ms = sorted(self.quiet_gaps_ms + other.quiet_gaps_ms)
         self.successors_ms = sorted(self.successors_ms + other.successors_ms)
         self.in_sync_s = sorted(self.in_sync_s + other.in_sync_s)
 
@@ -243,6 +247,7 @@ def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
         damage=+Counter(strike["damage"]),
         later_ms=round(strike["later_ms"]),
         gaps_ms=[round(strike["gap_ms"])],
+        quiet_gaps_ms=[round(strike["gap_ms"])] if strike["stolen"] <= QUIET else [],
         successors_ms=[] if successor is None else [round(successor)],
         in_sync_s=[] if in_sync is None else [round(in_sync, 1)],
     )

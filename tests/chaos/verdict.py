@@ -43,6 +43,8 @@ class Strike:
         later_ms: the longest one behind them, until all was well: what it cost to come back.
         successor_ms: from the stroke to the first output that a successor committed; None where
             nobody took over.
+        stolen: share of the processor time wanted until output had settled, or until a cause that
+            lasts was over, that the host has kept for others.
         damage: counts of lost, double, out of order, wrong, acks missing.
     """
 
@@ -59,6 +61,7 @@ class Strike:
     gap_ms: float = 0.0
     later_ms: float = 0.0
     successor_ms: float | None = None
+    stolen: float = 0.0
     damage: Counter[str] = field(default_factory=Counter)
 
     def measure(self, arrivals: Sequence[Arrival]) -> None:

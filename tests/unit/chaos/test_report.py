@@ -87,7 +87,7 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     report.save(path, [damaged])
     (damaged,) = report.load(path)
     assert len(summary.of([damaged]).wrong) == 1
-    assert {line[0]: line[13] for line in report.rows(summary.of([damaged]))} == {
+    assert {line[0]: line[16] for line in report.rows(summary.of([damaged]))} == {
         "engine": "1",
         "together": "2",
     }
@@ -96,11 +96,21 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     lines = {line[0]: line for line in report.rows(summary.of(runs))}
     assert lines["engine"][1:8] == ["200", "4", "80", "80", "100", "200", "200"]
     assert lines["engine"][8:13] == ["300", "10.0", "10.0", "4", "0"]
+    assert lines["engine"][13:16] == ["4", "100", "200"]
     assert lines["together"][1:3] == ["-", "4"]
     assert summary.of(runs).wrong == []
     assert "| engine | 200 | 4 | 80 |" in report.markdown(summary.of(runs))
     report.picture(summary.of(runs), tmp_path / "gaps.png")
     assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_strikes_without_a_processor_have_figures_of_their_own() -> None:
+    """What was stolen from them is no time of espha's."""
+    starved = run()
+    starved["strikes"][1]["stolen"] = 0.3
+    (line, _) = report.rows(summary.of([starved]))
+    assert line[5:8] == ["100", "200", "200"]
+    assert line[13:16] == ["1", "100", "100"]
 
 
 def test_what_a_report_holds_is_not_struck_again() -> None:
