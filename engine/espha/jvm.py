@@ -8,6 +8,13 @@ FRESH_DNS: Final = ("-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl
 
 An engine that does cannot commit for as long when the broker that leads was made anew.
 """
+LARGE_PAGES: Final = "-XX:+UseTransparentHugePages"
+"""A heap of large pages is given back to the kernel in a tenth of the time.
+
+A process that dies keeps its connections until its memory is given back, and whoever takes over
+waits for their end: 40 ms for 600 MiB of small pages, 5 ms for large ones. Where the kernel has
+none, this changes nothing.
+"""
 LATE_COMPILER: Final = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",

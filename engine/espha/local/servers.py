@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from espha.connectors.topics import own_settings
-from espha.jvm import LATE_COMPILER, SERIAL
+from espha.jvm import LARGE_PAGES, LATE_COMPILER, SERIAL
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.jars import own_jar
@@ -23,7 +23,7 @@ from espha.local.waiting import wait_until
 from espha.pipeline.jars import OWN_JARS
 from espha.protocol import brokers
 
-LASTING = (SERIAL, *LATE_COMPILER)
+LASTING = (SERIAL, LARGE_PAGES, *LATE_COMPILER)
 """Java's options for servers that live long enough to be compiled well."""
 BRIEF = (SERIAL, "-XX:TieredStopAtLevel=1")
 """For those that live for minutes: the better compiler would take the processor for all of them."""

@@ -9,7 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from espha.jvm import FRESH_DNS, LATE_COMPILER, SERIAL
+from espha.jvm import FRESH_DNS, LARGE_PAGES, LATE_COMPILER, SERIAL
 from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_BYTES
 from espha.protocol.settings import HEAP_MIB, local_master
@@ -55,6 +55,7 @@ _WORKER_ENDED = (
 """What Spark says of a worker that has died, and of one in which an error went uncaught."""
 _JAVA: tuple[str, ...] = (
     SERIAL,
+    LARGE_PAGES,
     # Rows cost half of what they do with the quick compiler alone.
     *LATE_COMPILER,
     *FRESH_DNS,
