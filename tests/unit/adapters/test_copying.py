@@ -67,7 +67,7 @@ class Slow:
 
     def _note_step(self) -> None:
         told = self.doing.told()
-        self.steps.append(told and told.step)
+        self.steps.append(told.step if told else None)
 
     def progress(self, rows: int) -> OutputProgress:
         """Return what is known."""

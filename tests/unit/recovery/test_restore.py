@@ -11,6 +11,7 @@ from espha.connectors.topics import topic_plan
 from espha.kafka.reader import LogError, Offsets
 from espha.pipeline.job import BatchJob
 from espha.protocol.settings import Settings
+from espha.protocol.sizes import LEAST_BYTES
 from espha.reader import read_project
 from espha.recovery.healing import NoStateError
 from espha.recovery.plain import NotPlainError
@@ -72,6 +73,23 @@ def test_a_volume_that_cannot_be_used_is_no_volume(tmp_path: Path) -> None:
     assert mine.passed_over() == ""
 
 
+@pytest.mark.parametrize("small", ["p.M", "t.E"])
+def test_a_topic_that_takes_too_little_is_refused(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An order record, or what is left of a dead letter, might not fit."""
+    project = read_project(xml(source("id*:int64"), ""))
+    plan = replace(topic_plan(project, "t"), order_log="p.M", dead_letters="t.E")
+
+    def setting(_: Offsets, topic: str, name: str) -> int:
+        assert name == "max.message.bytes"
+        return LEAST_BYTES - (topic == small)
+
+    monkeypatch.setattr(Offsets, "_setting", setting)
+    with pytest.raises(LogError, match=f"topic {small} takes messages of {LEAST_BYTES - 1} bytes"):
+        requirements("none:1", project, plan)
+
+
 @pytest.mark.parametrize("divided", ["p.M", "t.p.q.in.I"])
 def test_a_topic_with_more_partitions_is_refused(
     divided: str, monkeypatch: pytest.MonkeyPatch
@@ -86,6 +104,7 @@ def test_a_topic_with_more_partitions_is_refused(
 
     monkeypatch.setattr(Offsets, "_description", describe)
     monkeypatch.setattr(Offsets, "_offset", lambda *_: 0)
+    monkeypatch.setattr(Offsets, "_setting", lambda *_: LEAST_BYTES)
     with pytest.raises(LogError, match=rf"topic {divided} has 3 partitions.*make the topic anew"):
         requirements("none:1", project, plan)
     divided = ""
