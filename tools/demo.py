@@ -18,6 +18,7 @@ from tools.demo_checker import PYTHON, Checker
 from tools.offline_cluster import clients, command
 from tools.offline_cluster import wait as waiting
 from tools.offline_cluster.say import Failure, line, program, step
+from tools.stolen import QUIET, Stolen
 
 SYSTEM = "espha-system"
 NAMESPACE = os.environ.get("ESPHA_DEMO_NAMESPACE", "espha-demo")
@@ -48,11 +49,13 @@ def main() -> None:
     deploy()
     start_input()
     show()
+    stolen = Stolen()
     kill("pod of the active engine deleted by force", delete_active)
     kill("process of the active engine killed with SIGKILL", kill_process)
     show()
+    share = stolen.share()
     report = finish()
-    conclude(report, time.monotonic() - began)
+    conclude(report, time.monotonic() - began, share)
 
 
 def kubectl(*arguments: str | Path, stdin: str | None = None, timeout: float = 300) -> str:
@@ -243,14 +246,24 @@ def finish() -> dict[str, Any]:
     return CHECKER.report()
 
 
-def conclude(report: dict[str, Any], seconds: float) -> None:
+def conclude(report: dict[str, Any], seconds: float, stolen: float) -> None:
     """Print the table.
+
+    Args:
+        report: of the checker.
+        seconds: how long the demo took.
+        stolen: share of the processor time wanted that the host has kept from this machine.
 
     Raises:
         Failure: something was lost, doubled, out of order or wrong.
     """
     Console().print(table(report))
     line(f"without faults a row comes every 100 ms; the demo took {seconds:.0f} s")
+    if stolen > QUIET:
+        line(
+            f"the host of this machine kept {stolen:.0%} of the processor time wanted for others; "
+            "the gaps tell of that, too"
+        )
     bad = complaint(report)
     if bad:
         raise Failure(bad)

@@ -12,9 +12,9 @@ from typing import Any
 
 from chaos.faults import FAULTS
 from chaos.site import SYNCED, Site, running
-from chaos.stolen import Stolen
 from chaos.trial import Trial
 from chaos.verdict import Strike, Verdict, verdict
+from tools.stolen import Stolen
 
 Say = Callable[[str], None]
 _LOOK_S = 0.05

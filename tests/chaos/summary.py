@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from chaos.faults import FAULTS
-from chaos.stolen import QUIET
+from tools.stolen import QUIET
 
 
 class Figures(BaseModel):

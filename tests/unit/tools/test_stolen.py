@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos import stolen
+from tools import stolen
 
 
 def test_idle_time_is_not_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ _IDLE, _STOLEN, _COUNTED = 3, 7, 8
 """Places among the times of all processors; what guests use counts as used already."""
 
 QUIET = 0.02
-"""A strike with less of it stolen tells of espha."""
+"""What was measured with less of it stolen tells of espha."""
 
 
 class Stolen:
