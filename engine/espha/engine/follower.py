@@ -126,7 +126,7 @@ class Follower:
         """Process all records before offset `end`."""
         for records in self._log.read_to(end, _REPLAY_RECORDS):
             self._follow(records)
-        self.lag.look(0)
+        self.lag.look(self._log.behind)
 
     def _follow(self, records: list[OrderRecord]) -> None:
         """Process order records, as many as fit in one Spark job together."""
@@ -198,10 +198,12 @@ class Follower:
 
         An active engine has: it does not read its own log. Where nobody is left who could know
         better, the record is passed over: it is none, and the numbers of the others have no gap.
+        One that has a number itself may leave such a gap, and is never passed over.
         """
         if not self.forgives:
             raise Diverged(self._at.sequence + 1, self._base, str(stray))
-        _LOG.error("it is passed over", stray=str(stray))
+        if not stray.numbered:
+            _LOG.error("it is passed over", stray=str(stray))
 
     def _differs(self, record: OrderRecord, what: str) -> None:
         """End this engine, unless nobody is left who could know better."""
@@ -299,7 +301,9 @@ class Follower:
         with self._doing.within(Step.REPLAYING, first.sequence, size, first.inputs):
             begun = time.monotonic()
             results = self._job.run([batch for _, batch in pending])
-            self._size.replayed(size, time.monotonic() - begun)
+            took_s = time.monotonic() - begun
+            self.lag.worked(took_s)
+            self._size.replayed(size, took_s)
         for (record, batch), result in zip(pending, results, strict=True):
             if batch.checkpoint:
                 self._agreement.begun(result.checkpoint)

@@ -23,6 +23,7 @@ class Lag:
         self._clock = clock
         self._at_end = clock()
         self._looked = clock()
+        self._worked = 0.0
         self._in_sync = False
         self.records = 0
         """Order records that are known to be there and are not processed."""
@@ -37,6 +38,10 @@ class Lag:
         """Whether it may take over."""
         return self._in_sync
 
+    def worked(self, seconds: float) -> None:
+        """Note that so much of the time since the last look went into what was behind."""
+        self._worked += seconds
+
     def look(self, waiting: int, deaf: bool = False) -> bool:
         """Note how many order records wait; tell whether it is in sync.
 
@@ -46,9 +51,10 @@ class Lag:
         """
         now = self._clock()
         # A process that was frozen has missed nothing that it could have done.
-        if now - self._looked > LATE_S / 2:
-            self._at_end += now - self._looked
-        self._looked, self.records = now, waiting
+        away = now - self._looked - self._worked
+        if away > LATE_S / 2:
+            self._at_end += away
+        self._looked, self._worked, self.records = now, 0.0, waiting
         if deaf:
             self._in_sync = False
         elif waiting <= _AT_THE_END:

@@ -29,7 +29,15 @@ _STEP_S = 0.5
 
 
 class StrayError(LogError):
-    """Something else than an engine has written a record to the order log."""
+    """Something else than an engine has written a record to the order log.
+
+    Attributes:
+        numbered: it says that it has a number, so it may be an order record that is damaged.
+    """
+
+    def __init__(self, text: str, *, numbered: bool = False) -> None:
+        super().__init__(text)
+        self.numbered = numbered
 
 
 def _refuse(stray: StrayError) -> None:
@@ -51,7 +59,7 @@ class OrderLog:
         self._consumer = self._usual
         self.at_stray: Callable[[StrayError], None] = _refuse
         """Called where a record is no order record, and all before it were returned; it is passed
-        over then, unless this raises."""
+        over then, unless this raises, or it has a number."""
 
     @property
     def reached(self) -> int:
@@ -73,6 +81,8 @@ class OrderLog:
                         self._assign(message.offset())
                         break
                     self.at_stray(stray)
+                    if stray.numbered:
+                        raise
                 self._reached = message.offset() + 1
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 self._reached = max(self._reached, message.offset())
@@ -176,16 +186,19 @@ def last_order_record(bootstrap: str, topic: str) -> OrderRecord | None:
 def order_records(topic: str, messages: Iterable[Message]) -> Iterator[OrderRecord]:
     """Yield the order records among the records of an order log."""
     for message in messages:
-        with contextlib.suppress(StrayError):
+        try:
             yield decoded(topic, message.offset(), message.value())
+        except StrayError as stray:
+            if stray.numbered:
+                raise
 
 
 def decoded(topic: str, offset: int, value: bytes) -> OrderRecord:
     """Return the order record that stands at an offset.
 
     Raises:
-        StrayError: it is none.
-        LogError: it is of a format that this espha does not know, or is damaged.
+        StrayError: it is none, or is damaged.
+        LogError: it is of a format that this espha does not know.
     """
     try:
         record = OrderRecord.model_validate_json(value)
@@ -201,7 +214,7 @@ def decoded(topic: str, offset: int, value: bytes) -> OrderRecord:
             f"1 to {FORMAT}. It takes the espha that wrote it, or a newer one: {newer.runtime}"
         )
     text = f"{place}: not an order record ({wrong} errors); something else wrote to this topic"
-    raise LogError(text) if _is_numbered(value) else StrayError(text)
+    raise StrayError(text, numbered=_is_numbered(value))
 
 
 class _Newer(BaseModel):

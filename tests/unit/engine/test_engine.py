@@ -326,35 +326,61 @@ def test_where_nobody_could_know_better_the_log_is_left_as_it_is(make: Make) -> 
     assert not engine._follower.forgives
 
 
+def reports(make: Make, log: Log, then: Callable[[EngineState], None]) -> list[tuple[Any, bool]]:
+    """Run an engine; return the states that it has said, and whether it was in sync."""
+    engine, _, _ = make(log)
+    said: list[tuple[Any, bool]] = []
+
+    def hear(state: EngineState, sync: bool) -> None:
+        said.append((state, sync))
+        then(state)
+
+    engine._control = cast("Any", Reporter(hear, engine._control))
+    run(engine)
+    return said
+
+
 def test_a_standby_that_falls_behind_is_not_in_sync(make: Make) -> None:
     """Else it would be elected, and readers would wait for it."""
     log = Log([record(1)])
-    engine, _, _ = make(log)
-    said: list[tuple[EngineState, bool]] = []
-    engine._control = cast(
-        "Any", Reporter(lambda state, sync: said.append((state, sync)), engine._control)
-    )
+
+    def fall_behind(state: EngineState) -> None:
+        log.behind = (FAR + 1) * (state is EngineState.STANDBY)
+
+    said = reports(make, log, fall_behind)
+    there = said.index((EngineState.STANDBY, True))
+    assert said[there + 1] == (EngineState.REPLAYING, False)
+
+
+def test_who_has_replayed_to_an_end_that_is_old_by_now_is_not_in_sync(make: Make) -> None:
+    log = Log([record(1)])
     log.behind = FAR + 1
-    run(engine)
-    assert said[-2:] == [(EngineState.STANDBY, True), (EngineState.REPLAYING, False)]
+    assert not any(sync for _, sync in reports(make, log, lambda state: None))
 
 
 class StrayLog(Log):
     """One to which somebody else has written, behind its second record."""
 
     at_stray: Callable[[StrayError], None]
+    numbered = False
 
     def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
         """Yield everything."""
         yield self.records[:2]
-        self.at_stray(StrayError("topic t.M, offset 4: not an order record"))
+        stray = StrayError("topic t.M, offset 4: not an order record", numbered=self.numbered)
+        self.at_stray(stray)
         self.records = self.records[2:]
         yield from super().read_to(end, limit)
 
 
-def test_who_meets_a_stray_record_takes_the_state_of_one_that_is_behind_it(make: Make) -> None:
+@pytest.mark.parametrize("numbered", [False, True])
+def test_who_meets_a_stray_record_takes_the_state_of_one_that_is_behind_it(
+    make: Make, numbered: bool
+) -> None:
     """It ends as one that cannot recompute order record 3, which comes next."""
-    engine, job, _ = make(StrayLog([record(number) for number in range(1, 6)]))
+    log = StrayLog([record(number) for number in range(1, 6)])
+    log.numbered = numbered
+    engine, job, _ = make(log)
     with pytest.raises(Diverged, match="offset 4: not an order record") as raised:
         engine.run()
     assert (raised.value.sequence, raised.value.base, job.held) == (3, 0, 2)

@@ -60,6 +60,19 @@ def test_who_was_frozen_gets_the_time_to_catch_up() -> None:
     assert not world.look(FAR, LATE_S + 0.5)
 
 
+def test_who_computes_for_long_is_not_taken_for_frozen() -> None:
+    """A standby that takes longer for each batch than the active engine falls behind for good."""
+    world = World()
+    world.look(0)
+    answers = []
+    for waiting in range(3, 10):
+        world.now += 2.0
+        world.lag.worked(1.9)
+        answers.append(world.lag.look(waiting))
+    assert answers == [True, *[False] * 6]
+    assert world.lag.ms == pytest.approx(14_000, abs=150)
+
+
 def test_who_does_not_hear_of_what_there_is_is_not_in_sync() -> None:
     """Whatever it knows itself, and until it hears again."""
     world = World()
