@@ -1,9 +1,10 @@
 """The clock that order records carry: it goes on evenly, whatever a machine's wall clock does.
 
 An engine reads its wall clock once, and then counts time that nobody can turn. It follows the wall
-clock as long as the two are near each other. When the wall clock jumps, somebody else is asked: the
-time of a broker. Of wall clock, broker and what was counted, the one in the middle counts, so one
-that is wrong moves nothing. When the engine starts, the log's own clock is the third one.
+clock as long as the two are near each other. When it starts, until there is an answer, and when the
+wall clock jumps, somebody else is asked: the time of a broker. Of wall clock, broker and what was
+counted, the one in the middle counts, so one that is wrong moves nothing. When the engine starts,
+the log's own clock is the third one.
 
 The log's clock never goes back. Where it is ahead of all (written by an earlier version of espha),
 it goes at half the speed until time has caught up: what waits for time still gets it.
@@ -63,7 +64,9 @@ class LogClock:
             last: the clock of the record before; 0: there is none.
             since_ms: how long ago that one was processed here.
         """
-        if not self._confirmed and self._away is not None:
+        if self._away is None:
+            self._ask()
+        elif not self._confirmed:
             self._confirm(last, self._away + self._counted())
         real = self.real()
         return real if real >= last else last + int(since_ms / 2)

@@ -107,3 +107,17 @@ def test_a_log_that_is_ahead_is_never_put_back_and_never_stands_still() -> None:
     world = World()
     last = NOW + DAY
     assert world.clock.next(last, 100) == last + 50
+
+
+def test_brokers_are_asked_until_one_has_answered() -> None:
+    """Else a clock that is wrong at the start would be believed for good."""
+    world = World(off=DAY, broker=None)
+    for _ in range(3):
+        assert world.away() == DAY
+        world.wait(11_000)
+        world.settle()
+    world.broker = 0
+    world.wait(11_000)
+    world.away()
+    world.settle()
+    assert world.away() == 0
