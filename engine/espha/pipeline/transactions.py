@@ -147,6 +147,9 @@ class Transactions:
         except WriterFailed as error:  # without it a take-over takes longer, and that is all
             _LOG.warning("transactions are not warm", error=str(error))
             self._version = 0
+            # Its answer may still come; nothing else can be asked for on that connection.
+            self._channel.close()
+            self._channel = Channel(self._session)
         else:
             self._version = _NUMBER.unpack(answer)[0]
 
@@ -217,7 +220,13 @@ class Transactions:
         for output in result.outputs:
             self.send(output)
         record = (self._handle, text(self._order_log), order_record)
-        self._last = _NUMBER.unpack(self._ask("commit", Wanted.COMMIT, *record))[0]
+        offset: int = _NUMBER.unpack(self._ask("commit", Wanted.COMMIT, *record))[0]
+        if offset <= self._last:
+            raise WriterFailed(
+                f"topic {self._order_log} has lost its end: an order record has got offset "
+                f"{offset}, and the one before it had {self._last}"
+            )
+        self._last = offset
         self._renew = self._version < _SAFE_VERSION and time.monotonic() - began > _SLOW_S
 
     def send(self, output: Output) -> None:

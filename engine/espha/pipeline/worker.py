@@ -78,6 +78,8 @@ def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator
 _UNREAD: Final = Handled([], None, ())
 _ROWS_AT_ONCE = 4_096
 """Rows leave in record batches of at most so many, however many one event brings about."""
+_BYTES_AT_ONCE = 16 << 20
+"""Likewise, however large they are: the JVM holds a record batch outside of its heap."""
 
 
 class _NoPandas:
@@ -139,7 +141,7 @@ class _Rows:
         rows, self._rows = self._rows, []
         for at in range(0, len(rows), _ROWS_AT_ONCE):
             share = rows[at : at + _ROWS_AT_ONCE]
-            yield pa.RecordBatch.from_arrays(self._columns(share), schema=self._schema)
+            yield from _parts(pa.RecordBatch.from_arrays(self._columns(share), schema=self._schema))
 
     def _columns(self, rows: list[_Row]) -> list[pa.Array]:
         *heads, events = zip(*rows, strict=True)
@@ -155,6 +157,16 @@ class _Rows:
                 own = [one if at == window else None for one, at in zip(events, which, strict=True)]
                 columns.append(_struct_column(own, kind))
         return columns
+
+
+def _parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield rows in parts that the JVM can hold, unless one row alone is larger."""
+    if rows.nbytes <= _BYTES_AT_ONCE or rows.num_rows == 1:
+        yield rows
+        return
+    half = rows.num_rows // 2
+    yield from _parts(rows.slice(0, half))
+    yield from _parts(rows.slice(half))
 
 
 def _struct_column(events: Sequence[Event | None], kind: pa.StructType) -> pa.Array:

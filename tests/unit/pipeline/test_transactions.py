@@ -1,5 +1,7 @@
 """What commits batches, without a JVM and brokers: how it waits, and what failures are called."""
 
+import itertools
+import struct
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -8,7 +10,8 @@ import pytest
 from espha.kafka.reader import Ends
 from espha.kafka.writer import Fenced, TooLarge, WriterFailed
 from espha.pipeline import transactions
-from espha.pipeline.channel import Outcome, TransactionError, Wanted
+from espha.pipeline.channel import ChannelError, Outcome, TransactionError, Wanted
+from espha.pipeline.job import Result
 from espha.pipeline.transactions import Transactions
 
 
@@ -19,12 +22,28 @@ class Site:
         self.open_for = 0
         """So many times the order log ends with somebody's open transaction."""
         self.outcome: Outcome | None = None
+        self.offsets = itertools.count()
+        """Of order records."""
+        self.silent: set[Wanted] = set()
+        """What is not answered."""
+        self.busy = False
 
     def ask(self, wanted: Wanted, *content: bytes, limit_s: float) -> bytes:
         """Answer, or fail as the JVM does."""
+        if self.busy:
+            raise ChannelError("an answer has not been taken to its end")
+        if wanted in self.silent:
+            self.busy = True
+            raise ChannelError("the JVM has not answered for 35 s")
         if self.outcome:
             raise TransactionError("said", self.outcome)
+        if wanted is Wanted.COMMIT:
+            return struct.pack(">q", next(self.offsets))
         return b"somebody" if wanted is Wanted.OPEN_ON else bytes(8)
+
+    def close(self) -> None:
+        """Be connected to anew, by whoever wants to."""
+        self.busy = False
 
     def ends(self, topic: str) -> Ends:
         """Say where it ends."""
@@ -86,3 +105,24 @@ def test_what_the_jvm_says_of_a_failure_has_a_name(
     with pytest.raises(WriterFailed) as raised:
         mine.fence()
     assert type(raised.value) is kind
+
+
+def test_a_log_that_has_lost_its_end_is_not_written_to(made: Make) -> None:
+    """All brokers were without power: what followers have read, this engine has not behind it."""
+    site = Site()
+    mine = made(site)
+    site.offsets = itertools.chain([7, 9, 9])  # type: ignore[assignment]
+    nothing = Result([], 0, None)
+    mine.commit(nothing, b"{}")
+    mine.commit(nothing, b"{}")
+    with pytest.raises(WriterFailed, match="lost its end: an order record has got offset 9, and"):
+        mine.commit(nothing, b"{}")
+
+
+def test_a_rehearsal_without_an_answer_keeps_no_engine_from_leading(made: Make) -> None:
+    """Kafka was away when it started; else it would end at its first fence."""
+    site = Site()
+    site.silent = {Wanted.REHEARSE}
+    mine = made(site)
+    mine.warm_up(["t.O"], "t.warm-up", "engine-0")
+    mine.fence()

@@ -127,6 +127,18 @@ def test_what_a_page_brings_about_leaves_in_pieces(monkeypatch: pytest.MonkeyPat
     assert max(piece.num_rows for piece in pieces) == 3
 
 
+def test_what_is_large_leaves_in_pieces_that_the_jvm_can_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = run(128)
+    whole = max(piece.nbytes for piece in batches(128))
+    monkeypatch.setattr(worker, "_BYTES_AT_ONCE", whole // 4)
+    pieces = list(batches(128))
+    assert [row for piece in pieces for row in piece.to_pylist()] == expected
+    assert all(piece.nbytes <= whole // 4 or piece.num_rows == 1 for piece in pieces)
+    assert any(piece.num_rows > 1 for piece in pieces)
+
+
 def test_a_worker_does_not_search_all_its_state_for_cycles() -> None:
     run(128)
     young, middle, old = gc.get_threshold()
