@@ -9,6 +9,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from espha.ha.deaths import DeathRegister
+from espha.ha.zookeeper import Secret
 from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote
 from espha.protocol.order import Range
 from support.servers import ZooKeeper, wait_until
@@ -19,9 +20,9 @@ pytestmark = pytest.mark.component
 class Seat:
     """A supervisor with its engine, as far as deaths go."""
 
-    def __init__(self, servers: str, root: str, note: Path) -> None:
+    def __init__(self, servers: str, root: str, note: Path, token: str = "") -> None:
         self.note = UnderWayNote(note)
-        self.register = DeathRegister(note.name, root, self.note)
+        self.register = DeathRegister(note.name, root, self.note, Secret(token))
         self.told: list[Deaths] = []
         self._servers, self._root = servers, root
         self.client: KazooClient | None = None
@@ -37,12 +38,13 @@ class Seat:
         self.client.ensure_path(self._root)
         self.register.follow(self.client, self)
 
-    def die(self, after: int, *, records: int = 5) -> None:
-        """End a life in the middle of a batch."""
+    def die(self, after: int, *, records: int = 5, whole: bool = False) -> None:
+        """End a life in the middle of a batch; as a whole: the supervisor counts nothing."""
         self.note.open()
         inputs = (Range("t.I", 10, 10 + records),)
         self.note.write(UnderWay(log="id", after=after, records=records, inputs=inputs))
-        self.register.count()
+        if not whole:
+            self.register.count()
         self.end()
 
     def end(self) -> None:
@@ -53,7 +55,7 @@ class Seat:
             self.client = None
 
 
-Seats = Callable[[str], Seat]
+Seats = Callable[..., Seat]
 
 
 @pytest.fixture
@@ -62,8 +64,8 @@ def seat(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Seats]:
     root = f"/ESP/test/{uuid.uuid4().hex}/engines"
     with ExitStack() as ends:
 
-        def made(name: str) -> Seat:
-            one = Seat(zookeeper.connect, root, tmp_path / name)
+        def made(name: str, token: str = "") -> Seat:
+            one = Seat(zookeeper.connect, root, tmp_path / name, token)
             ends.callback(one.end)
             return one
 
@@ -140,3 +142,32 @@ def test_time_that_kills_is_tried_again_slowly(tmp_path: Path) -> None:
     assert "9 lives in a row have ended behind order record 7" in told
     assert "only time passes (it fails): nothing can be set aside" in told
     assert alone.register.trouble(8) == ""
+
+
+def test_a_container_that_was_killed_as_a_whole_is_counted_when_it_is_back(seat: Seats) -> None:
+    """The kernel ends supervisor and engine together where memory runs out."""
+    first, second = seat("a"), seat("b")
+    first.live()
+    second.live()
+    first.die(after=7, whole=True)
+    again = seat("a")
+    again.live()
+    wait_until(lambda: [each.count for each in second.told] == [1], 30, "the first death")
+    assert again.told[-1].count == 1
+    second.die(after=7, whole=True)
+    once_more = seat("b")
+    once_more.live()
+    wait_until(lambda: [each.count for each in again.told[-1:]] == [2], 30, "the second death")
+    assert again.told[-1].by == "b"
+
+
+def test_nobody_without_the_token_tells_of_deaths(seat: Seats) -> None:
+    """Who believed it would set records aside."""
+    forger, first, second = seat("x"), seat("a", "open sesame"), seat("b", "open sesame")
+    for one in (forger, first, second):
+        one.live()
+    forger.die(after=9)
+    forger.live()
+    wait_until(lambda: [each.after for each in forger.told[-1:]] == [9], 30, "the forged one")
+    first.die(after=7)
+    wait_until(lambda: [each.after for each in second.told] == [7], 30, "the true one")

@@ -16,7 +16,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 from pydantic import ValidationError
 
-from espha.protocol.deaths import ZNODE, Deaths, UnderWayNote, first_death
+from espha.ha.zookeeper import NO_SECRET, Secret
+from espha.protocol.deaths import ZNODE, Deaths, UnderWay, UnderWayNote, first_death
 
 _TIME_ALONE_FROM = 2
 _LONGEST_PAUSE_S = 30.0
@@ -35,13 +36,26 @@ class Told(Protocol):
 class DeathRegister:
     """What a supervisor knows of deaths, over all lives of its child."""
 
-    def __init__(self, name: str, root: str, note: UnderWayNote) -> None:
-        """Count for the engine `name`; `root` is the znode of the election."""
+    def __init__(
+        self, name: str, root: str, note: UnderWayNote, secret: Secret = NO_SECRET
+    ) -> None:
+        """Count for the engine `name`.
+
+        Args:
+            name: of the engine.
+            root: the znode of the election.
+            note: says what is under way. What stands there already was under way when the whole
+                container was killed, this supervisor's predecessor with it.
+            secret: by which accounts of others are told from forged ones.
+        """
+        self._secret = secret
         self._name, self._path, self._note = name, f"{root.rstrip('/')}/{ZNODE}", note
         self._lock = threading.Lock()
         self._known: Deaths | None = None
         self._child: Told | None = None
         self._client: KazooClient | None = None
+        self._left = note.read()
+        """What was under way when this supervisor's predecessor ended together with its child."""
 
     def follow(self, client: KazooClient, child: Told) -> None:
         """Tell the child what is known, and what ZooKeeper says from now on, in this session."""
@@ -58,13 +72,18 @@ class DeathRegister:
         self._note.remove()
         with self._lock:
             client, self._client, self._child = self._client, None, None
-            if died is None:
-                return
+        if died is not None:
+            self._count(died, client)
+
+    def _count(self, died: UnderWay, client: KazooClient | None) -> None:
+        with self._lock:
             known = self._known
             self._known = known.with_(died, self._name) if known else first_death(died, self._name)
-            deaths = self._known
+            deaths, child = self._known, self._child
         if deaths is known:
             return
+        if child:
+            child.tell_deaths(deaths)
         _LOG.error(
             "the engine died in the middle of a batch",
             after=deaths.after,
@@ -76,8 +95,9 @@ class DeathRegister:
             with contextlib.suppress(KazooException, KazooTimeoutError):
                 # In this order, and before whatever this session does next; the first one fails
                 # but for the first time. The election's znode is there: somebody was elected.
-                client.create_async(self._path, deaths.encode())
-                client.set_async(self._path, deaths.encode(), _ANY_VERSION)
+                content = self._secret.sealed(deaths.encode())
+                client.create_async(self._path, content)
+                client.set_async(self._path, content, _ANY_VERSION)
 
     def forget(self) -> None:
         """Count nothing: the child was ended for a reason that has nothing to do with its work."""
@@ -128,17 +148,23 @@ class DeathRegister:
 
     def _read(self, answer: Any) -> None:
         client = self._client
+        deaths = None
         try:
-            deaths = Deaths.model_validate_json(answer.get_nowait()[0])
+            content = self._secret.opened(answer.get_nowait()[0])
+            deaths = Deaths.model_validate_json(content)
         except NoNodeError:
             if client is not None:
                 with contextlib.suppress(KazooException, KazooTimeoutError):
                     client.exists_async(self._path, self._changed).rawlink(self._found)
-            return
-        except (KazooException, KazooTimeoutError, ValidationError):
+        except ValidationError:
+            pass
+        except (KazooException, KazooTimeoutError):
             return
         with self._lock:
-            if deaths.outranks(self._known):
+            if deaths is not None and deaths.outranks(self._known):
                 self._known = deaths
                 if self._child:
                     self._child.tell_deaths(deaths)
+            left, self._left = self._left, None
+        if left is not None:
+            self._count(left, client)

@@ -37,6 +37,7 @@ from espha.ha.status_server import Models, serve_status
 from espha.ha.switchover import HandOver
 from espha.ha.volume import VolumeWatch
 from espha.ha.witness import Witness
+from espha.ha.zookeeper import Secret
 from espha.protocol.deaths import note_of
 from espha.protocol.http import addresses
 from espha.protocol.model_change import ModelRequest
@@ -112,7 +113,9 @@ class Supervisor:
         self._witness = Witness(settings.failure_timeout_ms / 1000, settings.peers)
         self._kafka: KafkaProbe | None = None
         self._pauses = Pauses(self._stop, None, _TICK_S)
-        self._deaths = DeathRegister(settings.name, settings.root, note_of(settings))
+        self._deaths = DeathRegister(
+            settings.name, settings.root, note_of(settings), Secret(settings.token)
+        )
         self._blameless = False
         """The child's end says nothing about its work."""
         self._stands = self._hangs = False
@@ -290,6 +293,7 @@ class Supervisor:
 
     def _kill(self, child: Child, family: Family, reason: KillReason) -> None:
         """End the child; with all below the JVM, and a frozen JVM too, where it hangs there."""
+        child.kill()  # first: others wait for that, and a log may hang
         told = self._status.activity if self._status else None
         _LOG.error(
             f"the child is killed: {reason.sentence}",
@@ -303,7 +307,6 @@ class Supervisor:
         waits = reason is KillReason.STUCK and told is not None and not told.step.computes
         self._blameless = waits or reason in (KillReason.CUT_OFF, KillReason.STOPPED)
         self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
-        child.kill()  # first: others wait for that
         sound = reason not in (KillReason.STOPPED, KillReason.STUCK) or family.kill_below()
         if not self._child_ended.wait(self._settings.failure_timeout_ms / 1000):
             self._hangs = True

@@ -31,14 +31,13 @@ def client(servers: str, session_s: float, **options: Any) -> KazooClient:
 
 
 class Secret:
-    """What replicas of a deployment show to ZooKeeper, so that others cannot read their znodes."""
+    """What replicas of a deployment have in common, so that others cannot read or forge znodes."""
 
     def __init__(self, token: str) -> None:
         """Derive it from the deployment's token; without one, znodes are open as ever."""
         # ZooKeeper gets to see it in plain text, so it must not be the token itself.
-        self._password = (
-            hmac.new(token.encode(), b"zookeeper", hashlib.sha256).hexdigest() if token else ""
-        )
+        self._password = _derived(token, b"zookeeper") if token else ""
+        self._seal = _derived(token, b"seal").encode() if token else b""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -53,6 +52,31 @@ class Secret:
         if not self._password:
             return list(OPEN_ACL_UNSAFE)
         return [make_digest_acl(_USER, self._password, all=True)]
+
+    def sealed(self, content: bytes) -> bytes:
+        """Return content that only those who know the token can have made."""
+        if not self._seal:
+            return content
+        return _mark(self._seal, content) + b" " + content
+
+    def opened(self, sealed: bytes) -> bytes:
+        """Return what was sealed; nothing where somebody else has made it."""
+        if not self._seal:
+            return sealed
+        mark, _, content = sealed.partition(b" ")
+        return content if hmac.compare_digest(mark, _mark(self._seal, content)) else b""
+
+
+def _derived(token: str, purpose: bytes) -> str:
+    return hmac.new(token.encode(), purpose, hashlib.sha256).hexdigest()
+
+
+def _mark(seal: bytes, content: bytes) -> bytes:
+    return hmac.new(seal, content, hashlib.sha256).hexdigest().encode()
+
+
+NO_SECRET = Secret("")
+"""Of a deployment without a token."""
 
 
 def close_session(servers: str, dead: MemberInfo, session_s: float) -> None:
