@@ -17,6 +17,7 @@ from espha.recovery.store import SnapshotStore
 _NAME = "diverged.json"
 _AGAIN = 2
 _ALONE = 4
+_ALONE_FOR_LONG = 8
 _RECENT_S = 600.0
 _LONGEST_PAUSE_S = 60.0
 _LOG = structlog.get_logger()
@@ -57,6 +58,11 @@ class Divergence(BaseModel):
     def is_stuck(self) -> bool:
         """It has also waited for others' state in vain, and may have to help itself."""
         return self.times >= _ALONE
+
+    @property
+    def is_stuck_for_long(self) -> bool:
+        """It has waited for minutes: others whose machines were away would be back."""
+        return self.times >= _ALONE_FOR_LONG
 
 
 class DivergenceLog:

@@ -34,11 +34,12 @@ class NoStateError(Exception):
 
     Attributes:
         stranded: other replicas answer, and none of them is in sync: nobody will ever have one.
+        alone: there are no other replicas, as far as is known.
     """
 
-    def __init__(self, text: str, stranded: bool) -> None:
+    def __init__(self, text: str, stranded: bool = False, alone: bool = False) -> None:
         super().__init__(text)
-        self.stranded = stranded
+        self.stranded, self.alone = stranded, alone
 
 
 def statuses(peers: Sequence[str], name: str, limit_s: float = TIMEOUT_S) -> Statuses:
@@ -46,7 +47,20 @@ def statuses(peers: Sequence[str], name: str, limit_s: float = TIMEOUT_S) -> Sta
 
     Those that do not answer within `limit_s` lack.
     """
+    every = _answers(peers, limit_s)
+    return {at: status for at, status in every.items() if status and status.name != name}
 
+
+def is_alone(peers: Sequence[str], name: str) -> bool:
+    """Tell whether there is nobody but this replica: its own address is the only one there is.
+
+    A replica that is down has an address, as long as its pod has one.
+    """
+    every = list(_answers(peers, TIMEOUT_S).values())
+    return bool(every) and all(one is not None and one.name == name for one in every)
+
+
+def _answers(peers: Sequence[str], limit_s: float) -> dict[str, ReplicaStatus | None]:
     def asked(address: str) -> ReplicaStatus | None:
         try:
             return ask_status(address, limit_s)
@@ -56,9 +70,7 @@ def statuses(peers: Sequence[str], name: str, limit_s: float = TIMEOUT_S) -> Sta
     if not peers:
         return {}
     with ThreadPoolExecutor(len(peers)) as pool:
-        answers = list(pool.map(asked, peers))
-    told = zip(peers, answers, strict=True)
-    return {address: status for address, status in told if status and status.name != name}
+        return dict(zip(peers, pool.map(asked, peers), strict=True))
 
 
 def newest(peers: Sequence[str], name: str) -> int:
@@ -108,9 +120,11 @@ def have_snapshot_written(
             _ask(active[0], token)
         if now - active_seen > _NOBODY_S:
             stranded = bool(told) and not any(one.in_sync for one in told.values())
-            raise NoStateError(f"nobody is active who could have {_wanted(sequence)}", stranded)
+            alone = not told and is_alone(peers(), name)
+            text = f"nobody is active who could have {_wanted(sequence)}"
+            raise NoStateError(text, stranded, alone)
         if now - moved > _STILL_S:
-            raise NoStateError(f"{active[0]} does not write {_wanted(sequence)}", False)
+            raise NoStateError(f"{active[0]} does not write {_wanted(sequence)}")
         sleep(_LOOK_S)
 
 

@@ -106,7 +106,7 @@ class Recovery:
         if begun is None and at_least:
             self.divergences.waited()
             raise NoStateError(
-                f"no snapshot from behind order record {at_least} fits{self.passed_over()}", False
+                f"no snapshot from behind order record {at_least} fits{self.passed_over()}"
             )
         return begun
 
@@ -123,7 +123,8 @@ class Recovery:
             have_snapshot_written(self.peers, settings.name, settings.token, behind)
         except NoStateError as error:
             self.divergences.waited()
-            if not last.is_stuck or not (error.stranded or not settings.peers):
+            hopeless = error.stranded or not settings.peers
+            if not ((last.is_stuck and hopeless) or (last.is_stuck_for_long and error.alone)):
                 raise
             self.forgives = True
             _LOG.error(

@@ -214,6 +214,35 @@ def test_where_nobody_can_recompute_the_log_it_is_left_at_that_after_some_lives(
     assert (lives, begun) == (3, 4)
 
 
+def test_the_only_engine_there_is_helps_itself_after_more_lives(tmp_path: Path, peer: Make) -> None:
+    """Its own address is the only one that its peers' name stands for."""
+    myself = peer(state=EngineState.DIVERGED)
+    myself.name = "engine-0"
+    own = store(tmp_path / "own", 2, 4)
+    mine = recovery(own.folder, myself)
+    mine.divergences.diverged(9, 5, "order record 9: …")
+    mine.divergences.diverged(9, 5, "order record 9: …")
+    lives = 0
+    while not mine.forgives:
+        mine = recovery(own.folder, myself)
+        lives += 1
+        try:
+            begun = restored(mine)
+        except NoStateError as error:
+            assert error.alone
+            assert lives < 9
+    assert (lives, begun) == (7, 4)
+
+
+def test_whoever_does_not_answer_is_there_all_the_same(tmp_path: Path, peer: Make) -> None:
+    myself, other = peer(), peer()
+    myself.name = "engine-0"
+    assert healing.is_alone([myself.address], "engine-0")
+    assert not healing.is_alone([myself.address, "127.0.0.1:1"], "engine-0")
+    assert not healing.is_alone([myself.address, other.address], "engine-0")
+    assert not healing.is_alone([], "engine-0"), "nobody knows the name"
+
+
 def test_the_one_that_is_alone_is_named(tmp_path: Path, peer: Make) -> None:
     """More than one standby differs: the active engine may be wrong."""
     active, standby = peer(), peer(state=EngineState.DIVERGED)
