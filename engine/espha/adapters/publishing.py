@@ -343,9 +343,16 @@ class _Publisher:
                 self._rejected += sum(is_not_a_row(value) for value, _ in found)
                 self._report(found[-1][1])
             else:
+                if self._control.proof_wanted.is_set():
+                    self._prove()
                 if self._told or self._lag.due:
                     self._report(self._source.position)
                 pause.wait(_POLL_S)  # there is no event for "a file grew" on network volumes
+
+    def _prove(self) -> None:
+        """Commit without rows: one that was replaced while it had none learns it by that."""
+        self._control.proof_wanted.clear()
+        self._writer.commit([_kept(self._job, self._source.position)])
 
     def _transaction(self) -> list[tuple[bytes, Position]]:
         """Return what goes into one transaction: what is there, within bounds."""

@@ -1,6 +1,7 @@
 """What the active input adapter makes of its source: transactions, and what it says."""
 
 import itertools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -34,6 +35,7 @@ class _Fakes:
         self.told: list[int] = []
         self.progress: list[InputProgress] = []
         self.waiting = 0
+        self.proof_wanted = threading.Event()
 
     @property
     def role(self) -> Role:
@@ -295,3 +297,15 @@ def test_each_call_of_a_source_is_a_step_and_what_is_between_them_is_none() -> N
     (seen,) = made
     assert seen.said == [Step.SOURCE] * 7
     assert doing.told() is None
+
+
+def test_one_that_may_have_been_replaced_finds_out_though_it_has_no_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else it would say for ever that it is active, and whoever sends to it would reach it."""
+    fakes = _Fakes(lambda: [], lambda: [])
+    fakes.proof_wanted.set()
+    fakes.run(monkeypatch)
+    ((only,),) = fakes.transactions
+    assert (only.topic, only.key) == ("x.P", b"x.I memory")
+    assert not fakes.proof_wanted.is_set()
