@@ -6,9 +6,11 @@ that is needed can go:
 1. Two engines (one, where there is only one) must have a snapshot of the present model, on volumes
    of their own. Of the one with the newest snapshot all count, of the second one the newest. An
    engine whose snapshots are older, or that has none, takes one of these.
-2. Where the second one's is old or missing, it is asked for one.
+2. Where the second one's is old or missing, it is asked for one; where nothing comes of that for
+   long (its volume may be broken), another one is.
 3. No engine that answers may be behind: one that is not in sync holds up everything, because it
-   reads what would be deleted; but not for ever, as one that never comes back would fill the disks.
+   reads what would be deleted; but not for ever, as one that never comes back would fill the disks,
+   and only for minutes where they are nearly full.
 4. The newest snapshot of an earlier model counts for a day: a roll-back goes on from there.
 5. What is not of these topics, as Kafka knows them by their ids, counts for nothing.
 """
@@ -26,6 +28,9 @@ COPIES = 2
 ROLL_BACK_MS = 24 * 3600 * 1000
 # How long (s) an engine that is not in sync is waited for.
 PATIENCE_S = 3600.0
+SCARCE_PATIENCE_S = 120.0
+# So many times as old as one that is asked for again is a snapshot of which nothing comes.
+IN_VAIN = 3
 # After so many intervals the second engine's snapshot is old, and at least so many ms; the first is
 # for a standby, the second for the active engine, whose output pauses for it.
 OLD_INTERVALS = 3, 10
@@ -80,7 +85,8 @@ def decide(view: View) -> Trim:
     if active is None or active.engine is None:
         return Trim(why="No engine is active.")
     behind = sorted(one.name for one in view.engines if not one.in_sync)
-    if behind and view.behind_s < PATIENCE_S:
+    patience_s = SCARCE_PATIENCE_S if view.scarce else PATIENCE_S
+    if behind and view.behind_s < patience_s:
         return Trim(why=f"Waits for {', '.join(behind)}, not in sync yet.")
     model = active.engine.model_digest
     fitting = {name: _fitting(view, kept, model) for name, kept in view.kept.items()}
@@ -136,10 +142,14 @@ def _to_ask(
     if len(holders) == min(COPIES, view.wanted):
         last, holders = fitting[holders[-1]][0], holders[:-1]
     others = [one.name for one in view.engines if one.in_sync and one.name not in holders]
-    asked = min(others, key=lambda name: (name == active, name), default="")
+    order = sorted(others, key=lambda name: (name == active, name))
+    asked = order[0] if order else ""
     intervals, least = OLD_INTERVALS[asked == active], OLD_MS[asked == active]
     old = max(least, view.interval_s * intervals * 1000)
-    return asked if last is None or view.now_ms - last.made >= old else ""
+    age = old if last is None else view.now_ms - last.made
+    if age >= IN_VAIN * old and len(order) > 1:
+        return order[1]
+    return asked if age >= old else ""
 
 
 def _before(view: View, needed: Sequence[KeptSnapshot]) -> dict[str, int]:

@@ -10,7 +10,13 @@ from confluent_kafka import Uuid
 from espha.protocol.snapshots import KeptSnapshot
 from espha.protocol.states import EngineState
 from espha_operator.reconcile.kafka_talk import written_id
-from espha_operator.reconcile.trim_plan import PATIENCE_S, ROLL_BACK_MS, View, decide
+from espha_operator.reconcile.trim_plan import (
+    PATIENCE_S,
+    ROLL_BACK_MS,
+    SCARCE_PATIENCE_S,
+    View,
+    decide,
+)
 from support.status import MODEL_DIGEST, engine_status
 
 NOW = 1_700_000_000_000
@@ -66,6 +72,16 @@ def test_an_old_second_copy_is_made_anew_and_counts_until_then() -> None:
     assert (trim.before["p.M"], trim.ask) == (40, "e-1")
 
 
+def test_an_engine_that_is_asked_in_vain_is_not_the_only_one_asked() -> None:
+    """Its volume is broken, say; the logs must not wait for it."""
+    ages = {500_000: "e-1", 600_000: "e-0"}
+    for age, asked in ages.items():
+        old = kept(20, made=NOW - age)
+        assert decide(view(kept={"e-1": [old], "e-2": [kept(95)]})).ask == asked
+    there = {"e-0": [kept(94)], "e-1": [kept(20, made=NOW - 600_000)], "e-2": [kept(95)]}
+    assert decide(view(kept=there)).before["p.M"] == 188
+
+
 def test_of_two_engines_the_active_one_is_asked() -> None:
     two = view().engines[0], view().engines[2]
     assert decide(view(engines=two, kept={"e-2": [kept(95)]}, wanted=2)).ask == "e-0"
@@ -94,6 +110,9 @@ def test_an_engine_that_replays_is_waited_for_but_not_for_ever(state: EngineStat
     trim = decide(view(engines=engines))
     assert (trim.before, trim.why) == ({}, "Waits for e-1, not in sync yet.")
     assert decide(view(engines=engines, behind_s=PATIENCE_S)).before["p.M"] == 140
+    assert decide(view(engines=engines, scarce=True, behind_s=60)).before == {}
+    scarce = view(engines=engines, scarce=True, behind_s=SCARCE_PATIENCE_S)
+    assert decide(scarce).before["p.M"] == 140
 
 
 def test_without_an_active_engine_nothing_goes() -> None:
