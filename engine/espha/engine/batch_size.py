@@ -49,7 +49,7 @@ class BatchSize:
         self.limit = max(1, min(_FIRST, int(_TARGET_S / usual) if usual > 0 else _FIRST))
 
     def learn(self, records: int, took_s: float) -> None:
-        """Hear how long a batch of so many records has computed."""
+        """Hear how long a batch of so many records has taken until all outputs were handed over."""
         if not records:
             return
         self._record_s = max(self._record_s * _FORGETS, (took_s - _BESIDE_S) / records)

@@ -234,8 +234,8 @@ class Leader:
             begun = time.monotonic()
             result = self._job.run([batch], transaction)[0]
             took_s = time.monotonic() - begun - result.waited_s
-            computed(took_s)
-            self._size.learn(len(inputs), took_s)
+            computed(took_s, result.waited_s)
+            self._size.learn(len(inputs), took_s + result.waited_s)
             if order:
                 self._agreement.begun(result.checkpoint)
             record = OrderRecord(

@@ -8,7 +8,8 @@ ended two lives alone, or when the kernel has named it twice: that costs two liv
 can name it, else 4 in a batch of up to 31 records, 5 of up to 511, and 6 of more.
 
 A batch whose transaction was lost because it computed for too long counts as a death, too: what
-comes after it is a smaller one.
+comes after it is a smaller one. So does one whose outputs have waited for Kafka that long, but no
+record is ever set aside for it.
 
 That a record is set aside stands in the order record, with the reason; the rest follows from it.
 """
@@ -105,12 +106,13 @@ class Quarantine:
         *,
         careful: bool,
         limit_s: float,
-    ) -> Iterator[Callable[[float], None]]:
+    ) -> Iterator[Callable[[float, float], None]]:
         """Note that a batch behind order record `after` is under way, and why it fails.
 
-        Call what this yields when the batch is computed, with how long (s) that took: what Kafka
-        does to it then is no record's fault, unless its transaction, which brokers keep open for
-        `limit_s`, was lost because of that. What ends this process before leaves the note.
+        Call what this yields when the batch is computed, with how long (s) that took and how long
+        outputs had to wait for Kafka beside it: what Kafka does to it then is no record's fault,
+        unless its transaction, which brokers keep open for `limit_s`, was lost because of that.
+        What ends this process before leaves the note.
 
         Raises:
             TookTooLong: that was so.
@@ -119,11 +121,11 @@ class Quarantine:
             log=self._log, after=after, records=records, inputs=tuple(ranges), careful=careful
         )
         self._note.write(under_way)
-        took = 0.0
+        took = waited = 0.0
 
-        def computed(took_s: float) -> None:
-            nonlocal took
-            took = took_s
+        def computed(took_s: float, waited_s: float) -> None:
+            nonlocal took, waited
+            took, waited = took_s, waited_s
             self._note.clear()
 
         try:
@@ -137,18 +139,17 @@ class Quarantine:
         except TooLarge as error:
             self._blame(under_way, str(error))
             raise
-        except Fenced as error:
+        except (WriterFailed, LogError) as error:
             self._note.clear()
-            if took <= _SHARE * limit_s:
-                raise
-            reason = (
-                f"a batch of {records} records has computed for {took:.0f} s, and brokers end a "
-                f"transaction after {limit_s:.0f} s"
-            )
-            self._blame(under_way, reason)
-            raise TookTooLong(f"{reason}: {error}") from None
-        except (WriterFailed, LogError):
-            self._note.clear()
+            long = _SHARE * limit_s
+            behind = f"and brokers end a transaction after {limit_s:.0f} s"
+            if isinstance(error, Fenced) and took > long:
+                reason = f"a batch of {records} records has computed for {took:.0f} s, {behind}"
+                self._blame(under_way, reason)
+                raise TookTooLong(f"{reason}: {error}") from None
+            if took + waited > long:
+                reason = f"outputs of {records} records have waited for {waited:.0f} s, {behind}"
+                self._blame(under_way.model_copy(update={"waited": True}), reason)
             raise
 
     def _blame(self, under_way: UnderWay, reason: str, broke: Place | None = None) -> None:

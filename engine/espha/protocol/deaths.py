@@ -48,6 +48,8 @@ class UnderWay(Message):
     broke: Place | None = None
     """The record on which the kernel failed, if it could be told."""
     reason: str = ""
+    waited: bool = False
+    """Its outputs have waited for Kafka: no record is to blame, and fewer wait for less long."""
 
 
 class Blame(Message):
@@ -104,7 +106,7 @@ def first_death(died: UnderWay, by: str) -> Deaths:
 
 def _counted(died: UnderWay, by: str, count: int, blamed: tuple[Blame, ...]) -> Deaths:
     culprit = died.broke
-    if culprit is None and died.careful and died.records == 1:
+    if culprit is None and died.careful and died.records == 1 and not died.waited:
         (alone,) = died.inputs
         culprit = Place(topic=alone.topic, offset=alone.end - 1)
     if culprit is not None:

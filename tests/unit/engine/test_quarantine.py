@@ -93,6 +93,9 @@ class Site:
 class Job:
     """A model that ends the process as a test wants."""
 
+    waits_s = 0.0
+    """So long the outputs of each record wait for Kafka."""
+
     def __init__(self, kill: Callable[[Batch], Exception | None], waited_s: float) -> None:
         self.kill, self.waited_s = kill, waited_s
 
@@ -104,7 +107,8 @@ class Job:
         error = self.kill(batch._replace(inputs=seen))
         if error:
             raise error
-        return [Result([], 0, summed=Summed(0, 0, b"", "", None, self.waited_s))]
+        waited_s = self.waited_s + self.waits_s * len(seen)
+        return [Result([], 0, summed=Summed(0, 0, b"", "", None, waited_s))]
 
     def checkpoint(self, order: CheckpointOrder) -> CheckpointBegun:
         """Take none."""
@@ -321,11 +325,25 @@ def test_waiting_for_kafka_is_no_records_fault(
     """The transaction is lost as well; but records have taken 10 s of that time."""
     site = Site(1, tmp_path)
     timed(site)
-    for _ in range(2):
+    for _ in range(6):
         assert not live(site, slow(site, 100.0), waited_s=90.0)
-    assert site.deaths is None
+    assert site.deaths is not None
+    assert (site.deaths.count, site.deaths.blamed) == (6, ())
     live_on(site, slow(site, 1.0))
     assert site.processed == [0]
+
+
+def test_outputs_that_wait_for_long_come_in_smaller_batches(
+    tmp_path: Path, timed: Callable[[Site], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of 512 records need 100 s, and every engine would begin with so many, for ever."""
+    site = Site(2000, tmp_path)
+    timed(site)
+    monkeypatch.setattr(Job, "waits_s", 0.2)
+    live_on(site, lambda batch: setattr(site, "now", site.now + 0.2 * len(batch.inputs)))
+    assert site.lives == 3, "batches are small from then on"
+    assert site.skipped == []
+    assert site.processed == list(range(2000))
 
 
 def test_who_dies_while_its_publisher_gets_ready_dies_of_no_record(tmp_path: Path) -> None:
