@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from espha.cgroup import CGROUP, PROC, memory_limit, memory_of, memory_taken
 from espha.durable import write_all
 from espha.kernel import Kernel
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
@@ -27,6 +28,8 @@ from espha.recovery.body import Written
 _PR_SET_PDEATHSIG = 1
 _SECONDS = 600
 """A checkpoint that takes longer is given up: all that changes meanwhile is in memory twice."""
+_COPIED = 2
+"""One part in so many of the worker's memory is copied at most, as measured."""
 _LIBC = ctypes.CDLL(None)
 
 
@@ -41,6 +44,9 @@ class Checkpoints:
         """Fork a process that does what is ordered; return what the engine is told."""
         if self._under_way():
             return CheckpointBegun(error="one is under way", busy=True)
+        lack = lack_of_memory()
+        if lack:
+            return CheckpointBegun(error=lack)
         started = time.perf_counter()
         try:
             kernel.settle()
@@ -71,6 +77,22 @@ class Checkpoints:
         if ended:
             self.pid = 0
         return not ended
+
+
+def lack_of_memory(cgroup: Path = CGROUP, proc: Path = PROC) -> str:
+    """Say why there is no memory for a checkpoint; empty: there is.
+
+    A fork succeeds all the same, and where copies go beyond the limit, the kernel may end all that
+    is in the pod: behind the same order record in every engine, which all digest their state there.
+    """
+    limit, taken = memory_limit(cgroup), memory_taken(cgroup)
+    needed = (memory_of("self", proc) or 0) // _COPIED
+    if not limit or not taken or taken + needed <= limit:
+        return ""
+    return (
+        f"no memory for a checkpoint: {taken} of {limit} bytes are taken, and copies may need "
+        f"{needed} more"
+    )
 
 
 def _be_the_process(

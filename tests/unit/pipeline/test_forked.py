@@ -12,8 +12,9 @@ import pytest
 
 from espha.kernel import Kernel, kernel_of
 from espha.model.events import Event
-from espha.pipeline.forked import Checkpoints
-from espha.protocol.checkpoint import CheckpointReport
+from espha.pipeline import forked
+from espha.pipeline.forked import Checkpoints, lack_of_memory
+from espha.protocol.checkpoint import CheckpointOrder, CheckpointReport
 from espha.reader import read_project
 from espha.recovery.pending import Pending
 from espha.recovery.plain import digest, loads
@@ -158,3 +159,25 @@ def test_a_script_that_cannot_be_kept_costs_no_fork() -> None:
     begun = Ordered(Checkpoints(), kernel).begun
     assert begun.sequence is None
     assert "q/out" in begun.error
+
+
+@pytest.mark.parametrize(("limit", "lacks"), [("1100", False), ("1099", True), ("max", False)])
+def test_without_room_for_copies_nothing_is_forked(tmp_path: Path, limit: str, lacks: bool) -> None:
+    """The kernel would end the pod, and those of all other engines at the same order record."""
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "status").write_text("RssAnon:\t 1 kB\n")
+    (tmp_path / "memory.stat").write_text("anon 588\n")
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    said = lack_of_memory(tmp_path, tmp_path)
+    assert bool(said) == lacks
+    if lacks:
+        assert said == (
+            "no memory for a checkpoint: 588 of 1099 bytes are taken, and copies may need 512 more"
+        )
+
+
+def test_what_lacks_is_told(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "lack_of_memory", lambda: "no memory")
+    checkpoints = Checkpoints()
+    assert checkpoints.begin(kernel, 1, CheckpointOrder(report="nowhere")).error == "no memory"
+    assert checkpoints.pid == 0
