@@ -148,7 +148,10 @@ class Quarantine:
                 self._blame(under_way, reason)
                 raise TookTooLong(f"{reason}: {error}") from None
             if took + waited > long:
-                reason = f"outputs of {records} records have waited for {waited:.0f} s, {behind}"
+                reason = (
+                    f"a batch of {records} records was under way for {took + waited:.0f} s, of "
+                    f"which outputs have waited for {waited:.0f} s, {behind}"
+                )
                 self._blame(under_way.model_copy(update={"waited": True}), reason)
             raise
 
