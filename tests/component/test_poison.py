@@ -173,6 +173,7 @@ def test_a_record_whose_dead_letter_a_topic_does_not_take_is_set_aside(
     check_order_log(deployment)
 
 
+@pytest.mark.long
 def test_topics_that_take_too_little_are_named(deploy: Deploy, kafka: Kafka) -> None:
     deployment = deploy()
     topic = deployment.plan.dead_letters
