@@ -62,14 +62,15 @@ class Load:
 
     def toggle(self) -> None:
         """Have it pause, or go on; what was not written in the pause is not made up for."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
+        self._tell("")
 
     def burst(self, rows: int) -> None:
         """Have it write so many rows at once, and go on as before."""
+        self._tell(str(rows))
+
+    def _tell(self, line: str) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{rows}\n")
+        self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
 
     def stop(self) -> int:

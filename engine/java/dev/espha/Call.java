@@ -183,12 +183,7 @@ final class Call {
       byte[] window = source < 0 ? NOTHING : bytes(names.windows()[source]);
       byte[] value = original != null ? original.value() : source < 0 ? NOTHING : value(part, at);
       boolean aside = part.getInt(at + SOURCE_AT) == SKIP;
-      if (aside && value.length > names.cutBytes()) {
-        refused++;
-        cut(value, id, window, start(text, names.reasonBytes()));
-      } else {
-        refuse(value, id, window, text);
-      }
+      refuse(value, id, window, text, !aside || value.length <= names.cutBytes());
     } else if (fits(text, id)) {
       hand(names.outputs()[kind], text, id);
     } else {
@@ -199,10 +194,10 @@ final class Call {
     }
   }
 
-  /** Writes a dead letter, or what is left of it; see fitting.py. */
-  private void refuse(byte[] value, byte[] id, byte[] window, byte[] reason) {
+  /** Writes a dead letter where it may be whole and fits, or what is left; see fitting.py. */
+  private void refuse(byte[] value, byte[] id, byte[] window, byte[] reason, boolean whole) {
     refused++;
-    if (fits(value, id, window, reason)) {
+    if (whole && fits(value, id, window, reason)) {
       hand(names.deadLetters(), value, id, window, reason);
     } else {
       cut(value, id, window, start(reason, names.reasonBytes()));
