@@ -242,4 +242,5 @@ def test_bad_records_become_dead_letters(deploy: Deploy) -> None:
     assert [entry["espha-window"] for entry in headers] == [SOURCE.encode()] * 4
     assert b"Record_Counter" in headers[0]["espha-reason"]
     assert b"opcode" in headers[2]["espha-reason"]
+    deployment.wait_level()
     assert deployment.active().status()["dead_letters"] == 4

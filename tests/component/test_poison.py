@@ -78,7 +78,7 @@ def test_a_record_that_no_engine_survives_is_set_aside(deploy: Deploy, poison: i
     assert outcome(deployment, 30) == outputs(numbers)
     deployment.publish("q/in", [row(31)])
     assert outcome(deployment, 31)[-1] == "I,N, 31,x31"
-    deployment.wait_in_sync()
+    deployment.wait_level()
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == row(poison)
     headers = dict(letter.headers() or [])
@@ -119,7 +119,7 @@ def test_every_replica_sets_it_aside_alike(deploy: Deploy) -> None:
     deployment.engines[0].kill_child()
     deployment.publish("q/in", [row(3)])
     assert outcome(deployment, 3) == outputs([1, 2, 3])
-    deployment.wait_in_sync()
+    deployment.wait_level()
     assert deployment.engines[0].status()["quarantined"] == 1
     assert len(deployment.records(deployment.plan.dead_letters)) == 1
 
@@ -134,7 +134,7 @@ def test_an_output_that_no_topic_takes_is_a_dead_letter(deploy: Deploy) -> None:
     assert outcome(deployment, 3)[1:] == [f"I,N, 3,{quotes}", "I,N, 4,x4"]
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == near
-    deployment.wait_in_sync()
+    deployment.wait_level()
     assert [engine.status()["restarts"] for engine in deployment.engines] == [0, 0]
     assert [engine.status()["dead_letters"] for engine in deployment.engines] == [1, 1]
 
@@ -197,7 +197,7 @@ def test_a_record_of_which_no_engine_comes_back_is_set_aside(deploy: Deploy, poi
     deployment.start(2)
     deployment.publish("q/in", [row(n) for n in (1, 2, poison, 3)])
     assert outcome(deployment, 3) == outputs([1, 2, 3])
-    deployment.wait_in_sync()
+    deployment.wait_level()
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == row(poison)
     kills = [engine.status()["kills"] for engine in deployment.engines]

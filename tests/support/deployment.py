@@ -78,6 +78,20 @@ class Deployment:
             f"engines of {self.name} in sync, one active",
         )
 
+    def wait_level(self, timeout: float = 240) -> None:
+        """Wait until all are in sync, and have processed what the order log holds by then.
+
+        A standby is in sync while it still has the last records before it, so only behind this
+        are its counters those of the whole log.
+        """
+        self.wait_in_sync(timeout)
+        end = self.order_records()[-1]["sequence"]
+        wait_until(
+            lambda: all(engine.status().get("sequence", 0) >= end for engine in self.engines),
+            timeout,
+            f"engines of {self.name} behind order record {end}",
+        )
+
     def active(self, timeout: float = 120) -> Replica:
         """Return the active engine, waiting for one."""
         wait_until(lambda: len(active_of(self.engines)) == 1, timeout, "one active engine")
