@@ -180,6 +180,7 @@ def _fault(trial: Trial, name: str, chance: Random, epoch: int, outcome: Outcome
         strike.stolen = stolen.share()
     trial.wait_in_sync(max(time.monotonic(), strike.struck))
     strike.ended = time.monotonic()
+    strike.back = stroke.back()
     strike.measure(trial.reader.refresh()[strike.seen :])
     reached = trial.epoch()
     strike.takeovers = reached - epoch
@@ -202,9 +203,10 @@ def _leave_alone(trial: Trial, struck: float) -> None:
 def _told(strike: Strike) -> str:
     moment = " in a transaction" if strike.moment == "transaction" else ""
     detail = f" ({strike.detail})" if strike.detail else ""
+    back = "" if strike.back_ms is None else f", {strike.back_ms:.0f} behind the return"
     return (
         f"{strike.name}{moment}: {strike.target}{detail}; gap {strike.gap_ms:.0f} ms, "
-        f"later {strike.later_ms:.0f}; "
+        f"later {strike.later_ms:.0f}{back}; "
         f"{strike.takeovers} take-overs; in sync after {strike.ended - strike.struck:.1f} s"
     )
 

@@ -18,8 +18,8 @@ from chaos.verdict import DAMAGES, Strike, Verdict
 VERSION = 3
 HEADINGS = (
     "fault", "rows/s", "count", "successor p50 ms", "p99 ms", "gap p50 ms", "p99 ms", "max ms",
-    "later max ms", "in sync p50 s", "max s", "take-overs", "false failovers",
-    "quiet", "quiet p50 ms", "quiet p99 ms",
+    "later max ms", "back p50 ms", "max ms", "in sync p50 s", "max s", "take-overs",
+    "false failovers", "quiet", "quiet p50 ms", "quiet p99 ms",
 )  # fmt: skip
 
 
@@ -38,11 +38,13 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
     for strike in outcome.strikes:
         entry = _plain(strike)
         entry["in_sync_s"] = round(strike.ended - strike.struck, 3) if strike.ended else None
-        for moment in ("struck", "ended", "seen"):
+        for moment in ("struck", "ended", "seen", "back"):
             del entry[moment]
         entry["gap_ms"] = round(strike.gap_ms, 1)
         entry["later_ms"] = round(strike.later_ms, 1)
         entry["stolen"] = round(strike.stolen, 3)
+        if strike.back_ms is not None:
+            entry["back_ms"] = round(strike.back_ms, 1)
         if strike.successor_ms is not None:
             entry["successor_ms"] = round(strike.successor_ms, 1)
         strikes.append(entry)
@@ -109,6 +111,7 @@ def _line(name: str, rate: float | None, of: Figures, damage: Counter[str]) -> l
         *_shares(of.successors_ms, 0.5, 0.99),
         *_shares(of.gaps_ms, 0.5, 0.99, 1),
         str(of.later_ms) if of.gaps_ms else "-",
+        *_shares(of.backs_ms, 0.5, 1),
         *_shares(of.in_sync_s, 0.5, 1, digits=1),
         str(of.takeovers),
         str(of.false_failovers),
@@ -130,16 +133,20 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def table(summary: Summary) -> Table:
-    """Return the table for a terminal; damage is red."""
+    """Return the table for a terminal, of the columns that have a value; damage is red."""
+    lines = rows(summary)
+    headings = (*HEADINGS, *DAMAGES)
+    used = [place for place in range(len(headings)) if any(line[place] != "-" for line in lines)]
     shown = Table(title="Longest gap around each fault, and what a reader lost")
-    for place, heading in enumerate((*HEADINGS, *DAMAGES)):
-        shown.add_column(heading, justify="right" if place else "left")
-    for line in rows(summary):
-        cells = line[: len(HEADINGS)]
-        for cell in line[len(HEADINGS) :]:
-            cells.append(cell if cell in ("0", "-") else f"[red]{cell}[/]")
-        shown.add_row(*cells)
+    for place in used:
+        shown.add_column(headings[place], justify="right" if place else "left")
+    for line in lines:
+        shown.add_row(*(_coloured(line[place], place) for place in used))
     return shown
+
+
+def _coloured(cell: str, place: int) -> str:
+    return cell if place < len(HEADINGS) or cell in ("0", "-") else f"[red]{cell}[/]"
 
 
 def markdown(summary: Summary) -> str:

@@ -17,6 +17,7 @@ class Figures(BaseModel):
     Attributes:
         gaps_ms, successors_ms, in_sync_s: one value a strike that has it, in ascending order.
         quiet_gaps_ms: those of strikes from which the host has stolen next to nothing.
+        backs_ms: from the return of a server to the next output, where output stood still.
         later_ms: the longest of all.
         judged: strikes in trials that came to their end.
     """
@@ -32,6 +33,7 @@ class Figures(BaseModel):
     gaps_ms: list[int] = Field(default_factory=list)
     quiet_gaps_ms: list[int] = Field(default_factory=list)
     successors_ms: list[int] = Field(default_factory=list)
+    backs_ms: list[int] = Field(default_factory=list)
     in_sync_s: list[float] = Field(default_factory=list)
 
     def add(self, other: "Figures") -> None:
@@ -44,6 +46,7 @@ class Figures(BaseModel):
         self.gaps_ms = sorted(self.gaps_ms + other.gaps_ms)
         self.quiet_gaps_ms = sorted(self.quiet_gaps_ms + other.quiet_gaps_ms)
         self.successors_ms = sorted(self.successors_ms + other.successors_ms)
+        self.backs_ms = sorted(self.backs_ms + other.backs_ms)
         self.in_sync_s = sorted(self.in_sync_s + other.in_sync_s)
 
 
@@ -237,6 +240,7 @@ def _trial(run: dict[str, Any]) -> Trials:
 
 def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
     successor, in_sync = strike["successor_ms"], strike["in_sync_s"]
+    back = strike.get("back_ms")
     return Figures(
         fault=strike["name"],
         model=run["model"],
@@ -249,6 +253,7 @@ def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
         gaps_ms=[round(strike["gap_ms"])],
         quiet_gaps_ms=[round(strike["gap_ms"])] if strike["stolen"] <= QUIET else [],
         successors_ms=[] if successor is None else [round(successor)],
+        backs_ms=[] if back is None else [round(back)],
         in_sync_s=[] if in_sync is None else [round(in_sync, 1)],
     )
 

@@ -21,6 +21,8 @@ from espha.kafka.reader import Offsets, read_range
 _AHEAD_MS = 1_500
 _SLOW_BATCH_MS = 30_000
 """A batch has its clock when it begins, and is written when it ends."""
+_STANDS_S = 1.0
+"""Without an output for so long, output stands still."""
 DURING_S = 3.0
 """What stops output stops it within this time; a gap behind it has another cause."""
 
@@ -43,6 +45,8 @@ class Strike:
         later_ms: the longest one behind them, until all was well: what it cost to come back.
         successor_ms: from the stroke to the first output that a successor committed; None where
             nobody took over.
+        back: monotonic moment at which the first server that was down took connections again.
+        back_ms: from then to the next output, where output stood still just then.
         stolen: share of the processor time wanted until output had settled, or until a cause that
             lasts was over, that the host has kept for others.
         damage: counts of lost, double, out of order, wrong, acks missing.
@@ -61,6 +65,8 @@ class Strike:
     gap_ms: float = 0.0
     later_ms: float = 0.0
     successor_ms: float | None = None
+    back: float | None = None
+    back_ms: float | None = None
     stolen: float = 0.0
     damage: Counter[str] = field(default_factory=Counter)
 
@@ -71,6 +77,9 @@ class Strike:
         self.gap_ms = gap(arrivals, self.struck, during) * 1000
         behind = [each for each in arrivals if each.time > during]
         self.later_ms = gap(behind, during, end) * 1000
+        if self.back is not None and gap(arrivals, self.back, self.back) > _STANDS_S:
+            place = bisect_right(arrivals, self.back, key=lambda each: each.time)
+            self.back_ms = (arrivals[place].time - self.back) * 1000
 
     def find_successor(self, arrivals: Sequence[Arrival], epochs: "_Epochs") -> None:
         """Find the first output of a newer epoch than that of the last one before the stroke."""

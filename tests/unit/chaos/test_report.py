@@ -42,6 +42,15 @@ def test_what_comes_later_is_told_apart_from_what_the_fault_did() -> None:
     assert (strike.gap_ms, strike.later_ms) == pytest.approx((3600, 0))
 
 
+def test_output_that_stood_still_is_measured_from_the_return_of_a_server() -> None:
+    strike = Strike("two-brokers", "any", "kafka-0", "", 0, struck=10, seen=0, ended=40, back=25)
+    strike.measure(arrivals(9.9, 27.5, 27.6))
+    assert strike.back_ms == pytest.approx(2500)
+    strike = Strike("two-brokers", "any", "kafka-0", "", 0, struck=10, seen=0, ended=40, back=25)
+    strike.measure(arrivals(9.9, 12.5, 24.9, 25.1))
+    assert strike.back_ms is None, "others had gone on without it"
+
+
 def test_a_successor_is_who_commits_in_a_newer_epoch() -> None:
     order = [
         json.dumps({"epoch": epoch, "inputs": [["in:1", start, start + 2]]})
@@ -87,7 +96,7 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     report.save(path, [damaged])
     (damaged,) = report.load(path)
     assert len(summary.of([damaged]).wrong) == 1
-    assert {line[0]: line[16] for line in report.rows(summary.of([damaged]))} == {
+    assert {line[0]: line[18] for line in report.rows(summary.of([damaged]))} == {
         "engine": "1",
         "together": "2",
     }
@@ -95,8 +104,9 @@ def test_runs_add_up_over_a_file(tmp_path: Path) -> None:
     runs = [*report.load(path), run()]
     lines = {line[0]: line for line in report.rows(summary.of(runs))}
     assert lines["engine"][1:8] == ["200", "4", "80", "80", "100", "200", "200"]
-    assert lines["engine"][8:13] == ["300", "10.0", "10.0", "4", "0"]
-    assert lines["engine"][13:16] == ["4", "100", "200"]
+    assert lines["engine"][8:11] == ["300", "-", "-"]
+    assert lines["engine"][11:15] == ["10.0", "10.0", "4", "0"]
+    assert lines["engine"][15:18] == ["4", "100", "200"]
     assert lines["together"][1:3] == ["-", "4"]
     assert summary.of(runs).wrong == []
     assert "| engine | 200 | 4 | 80 |" in report.markdown(summary.of(runs))
@@ -110,7 +120,7 @@ def test_strikes_without_a_processor_have_figures_of_their_own() -> None:
     starved["strikes"][1]["stolen"] = 0.3
     (line, _) = report.rows(summary.of([starved]))
     assert line[5:8] == ["100", "200", "200"]
-    assert line[13:16] == ["1", "100", "100"]
+    assert line[15:18] == ["1", "100", "100"]
 
 
 def test_what_a_report_holds_is_not_struck_again() -> None:

@@ -73,7 +73,7 @@ def test_what_is_wrong_stays_wrong(tmp_path: Path) -> None:
         "now (seed 1): 2 lost",
         "now (seed 1): 1 false failovers in the soak",
     ]
-    assert {line[0]: line[16] for line in report.rows(kept)}["together"] == "2"
+    assert {line[0]: line[18] for line in report.rows(kept)}["together"] == "2"
 
 
 def test_figures_of_older_code_are_put_away(tmp_path: Path) -> None:
