@@ -359,6 +359,52 @@ def test_brokers_that_are_away_are_no_riddle(
         assert not isinstance(raised.value, Fenced)
 
 
+def test_a_fence_finds_its_clients_there(
+    kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new one takes 20 to 400 ms of a take-over to find out who leads."""
+    mine = Transactions(spark, kafka.bootstrap, topic)
+    mine.warm_up([topic], topic, "engine-0")
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a new client")
+
+    monkeypatch.setattr("espha.kafka.reader.Consumer", refuse)
+    mine.fence()
+    heir = mine.renewed()
+    heir.fence()
+    heir.close()
+
+
+def test_a_coordinator_that_is_away_is_not_asked_for_without_a_pause(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A16: the last broker names a dead one, and has better things to do than to say it again."""
+    monkeypatch.setitem(transactions._SETTINGS, "max.block.ms", "3000")
+    kafka = Kafka(tmp_path, 3)
+    try:
+        kafka.start()
+        kafka.make_topics("t.M")
+        mine = Transactions(spark, kafka.bootstrap, "t.M")
+        coordinator = kafka.coordinator_of("t.M")
+        other = next(server for server in kafka.servers if server is not coordinator)
+        for server in (coordinator, other):
+            server.kill()
+        before = writes(spark)
+        with pytest.raises(WriterFailed):
+            mine.fence()
+        asked = writes(spark) - before
+    finally:
+        kafka.stop()
+    assert asked < 1000, "a question each 20 ms, and what else there is to say"
+
+
+def writes(spark: SparkSession) -> int:
+    """Return how often Spark's JVM has written anything so far, to a socket or elsewhere."""
+    counters = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/io").read_text()
+    return int(dict(line.split(": ") for line in counters.splitlines())["syscw"])
+
+
 def test_a_batch_whose_outputs_wait_for_room_gets_on(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -286,6 +286,7 @@ class Engine:
     def _keep_warm(self) -> None:
         if time.monotonic() - self._warm > _WARM_S:
             self._log.keep_warm()
+            self._leader.publisher.keep_warm()
             self._warm = time.monotonic()
 
     def _in_doubt(self) -> bool:

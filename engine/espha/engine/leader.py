@@ -28,6 +28,8 @@ _DENSE = 500
 batches, and what a commit costs is shared by more of them."""
 _LONGEST_S = 0.2
 """The interval is not stretched beyond this."""
+_BESIDE_S = 0.3
+"""The successor has the processor first; this engine gets ready once more behind its take-over."""
 _PROOF_S = 5.0
 """After so long without a commit there is one without input.
 
@@ -81,6 +83,7 @@ class Leader:
         publisher.moved = self._fence_moves
         self._size = size
         self._renewal: Background | None = None
+        self._hurries = threading.Event()
         self._name, self._model, self._runtime = name, model, runtime
         self._acknowledge, self._clock, self._agreement = acknowledge, clock, agreement
         self._interval_s = interval_s
@@ -149,6 +152,7 @@ class Leader:
 
     def step_down(self) -> None:
         """Get ready to take over once more, beside the main loop: it may be named heir at once."""
+        self._hurries.clear()
         self._renewal = Background(self._renew, "renew")
 
     def look(self) -> None:
@@ -159,6 +163,7 @@ class Leader:
     def fence(self) -> None:
         """Shut out whoever led before, as soon as this engine is ready for it."""
         if self._renewal:
+            self._hurries.set()
             self._renewal.wait()
         self.publisher.fence()
 
@@ -173,6 +178,7 @@ class Leader:
             self._doing.moved()
 
     def _renew(self) -> None:
+        self._hurries.wait(_BESIDE_S)
         self.publisher = self.publisher.renewed()
 
     def _is_called_in_its_rest(self) -> bool:

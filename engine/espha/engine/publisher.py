@@ -49,5 +49,8 @@ class Publisher(Protocol):
             TooLarge: a topic takes no record of this size; likewise.
         """
 
+    def keep_warm(self) -> None:
+        """Keep what a fence needs from growing cold; call it now and then before the fence."""
+
     def renewed(self) -> "Publisher":
         """Return a new publisher under the same id: each can `fence` once only."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, TypeVar
 
 import structlog
@@ -204,6 +204,12 @@ class Offsets:
                 self._offset(topic, OFFSET_END, wait_s, _ALL),
             ),
         )
+
+    def keep_warm(self, topic: str) -> None:
+        """Ask once for both ends, so that a later question finds its connections there."""
+        with suppress(KafkaException):
+            for level in (_COMMITTED, _ALL):
+                self._offset(topic, OFFSET_END, _REQUEST_S, level)
 
     def settled(self, topic: str) -> int:
         """Return the offset behind the newest record, when all before it is committed or aborted.

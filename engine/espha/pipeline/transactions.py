@@ -140,6 +140,7 @@ class Transactions:
         """
         self._topics = tuple(topics)
         self._learn()
+        self.keep_warm()
         own = self._settings(f"{self._order_log}.warm-up.{name}")
         content = own + text(scratch) + _HANDLE.pack(_ROUNDS) + _HANDLE.pack(_AGAIN_MS)
         try:
@@ -152,6 +153,10 @@ class Transactions:
             self._channel = Channel(self._session)
         else:
             self._version = _NUMBER.unpack(answer)[0]
+
+    def keep_warm(self) -> None:
+        """Keep what a fence asks for from growing cold; brokers end connections that are idle."""
+        self._offsets.keep_warm(self._order_log)
 
     def _learn(self) -> None:
         self._ask("asking for the leaders", Wanted.LEARN, self._handle + texts(self._topics))
@@ -258,6 +263,7 @@ class Transactions:
         self.close()
         other = Transactions(self._session, self._bootstrap, self._order_log)
         other._topics, other._version, other.moved = self._topics, self._version, self.moved
+        other._offsets = self._offsets
         other._learn()
         return other
 

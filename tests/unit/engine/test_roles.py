@@ -9,6 +9,7 @@ import pytest
 
 from espha.connectors.topics import topic_plan
 from espha.engine import engine as module
+from espha.engine import leader
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.kafka.held import HeldTopics
@@ -204,6 +205,9 @@ class Publisher:
         self.stage.log.append(OrderRecord.model_validate_json(order_record))
         self.stage.passed += 1
 
+    def keep_warm(self) -> None:
+        """Be warm always."""
+
     def renewed(self) -> "Publisher":
         """Return another one."""
         self.stage.renew()
@@ -353,6 +357,25 @@ def test_one_that_is_named_heir_while_it_gets_ready_leads() -> None:
     stage = play(elect, stepped_down, name, input_comes)
     assert in_time == [True]
     assert [(one.epoch, one.engine) for one in stage.log][-2:] == [(3, "engine-0")] * 2
+
+
+def test_who_steps_down_leaves_the_processor_to_its_successor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It gets ready later, or as soon as it is named heir itself."""
+    monkeypatch.setattr(leader, "_BESIDE_S", 600)
+    ready = []
+
+    def stepped_down(stage: Stage) -> None:
+        stage.renew = lambda: ready.append(len(stage.log))
+        step_down(stage)
+
+    def look(stage: Stage) -> None:
+        assert ready == []
+
+    stage = play(elect, stepped_down, look, name_heir("engine-0"), input_comes)
+    assert len(ready) == 1
+    assert stage.log[-1].engine == "engine-0"
 
 
 def test_one_that_does_not_get_ready_is_no_standby() -> None:

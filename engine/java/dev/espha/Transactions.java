@@ -56,6 +56,7 @@ final class Transactions implements Outputs {
     id = properties.getProperty(ID);
     producer =
         new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer());
+    Paced.pace(producer);
     OPEN.put(number, this);
   }
 
