@@ -4,7 +4,7 @@ import signal
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -376,6 +376,38 @@ def test_a_fence_finds_its_clients_there(
     heir.close()
 
 
+def test_the_coordinator_is_connected_to_before_the_fence(
+    kafka: Kafka, topic: str, spark: SparkSession
+) -> None:
+    """It is another broker than the one that the client begins with."""
+    coordinator = kafka.coordinator_of(topic)
+    begins = next(server for server in kafka.servers if server is not coordinator)
+    mine = Transactions(spark, f"127.0.0.1:{begins.port}", topic)
+    try:
+        wait_until(lambda: is_connected(jvm(spark), coordinator.port), 30, "a connection")
+    finally:
+        mine.close()
+
+
+def jvm(spark: SparkSession) -> Path:
+    """Return what the kernel says of Spark's JVM."""
+    return Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}")
+
+
+def is_connected(process: Path, port: int) -> bool:
+    """Tell whether a process has a connection to a port of the loopback."""
+    own = set()
+    for file in (process / "fd").iterdir():
+        with suppress(OSError):
+            own.add(str(file.readlink()))
+    tables = [process / "net" / name for name in ("tcp", "tcp6")]
+    entries = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
+    return any(
+        entry[2].endswith(f":{port:04X}") and entry[3] == "01" and f"socket:[{entry[9]}]" in own
+        for entry in entries
+    )
+
+
 def test_a_coordinator_that_is_away_is_not_asked_for_without_a_pause(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -401,7 +433,7 @@ def test_a_coordinator_that_is_away_is_not_asked_for_without_a_pause(
 
 def writes(spark: SparkSession) -> int:
     """Return how often Spark's JVM has written anything so far, to a socket or elsewhere."""
-    counters = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/io").read_text()
+    counters = (jvm(spark) / "io").read_text()
     return int(dict(line.split(": ") for line in counters.splitlines())["syscw"])
 
 

@@ -56,7 +56,7 @@ final class Transactions implements Outputs {
     id = properties.getProperty(ID);
     producer =
         new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer());
-    Paced.pace(producer);
+    Tuned.tune(producer, id);
     OPEN.put(number, this);
   }
 
