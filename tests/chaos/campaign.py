@@ -125,8 +125,7 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
         with _errors(trial, outcome, say):
             trial.start()
             say(f"{trial.id}: three engines in sync, {plan.rate:g} rows a second")
-            if plan.warm_up_s and not site.warm:
-                site.warm = True
+            if plan.warm_up_s:  # in each leg: its engines are new
                 time.sleep(plan.warm_up_s)
                 trial.wait_in_sync(0.0)
             epoch = trial.epoch()

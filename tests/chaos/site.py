@@ -128,8 +128,6 @@ class Site:
         powered: bool = False,
     ) -> None:
         self.folder = folder
-        self.warm = False
-        """Whether the servers' JVMs have compiled what they need."""
         self.zookeeper = ZooKeeper(folder, replicas=_SERVERS, java=java)
         self.kafka = RoutedKafka(folder, proxied, java, settings, powered)
         self.proxy: Proxy | None = None
