@@ -49,7 +49,9 @@ def main(
     minutes: Annotated[
         float, typer.Option(help="Begin no new leg after so long; 0: as long as it takes")
     ] = 0,
-    warm_up: Annotated[float, typer.Option(help="Seconds of load before the first fault of a leg")] = 120,
+    warm_up: Annotated[
+        float, typer.Option(help="Seconds of load before the first fault of a leg")
+    ] = 120,
     output: Annotated[Path, typer.Option(help="The JSON report, with every strike")] = ROOT
     / "out"
     / "chaos.json",
