@@ -19,6 +19,7 @@ from espha.reader import read_project
 from espha.recovery.pending import Pending
 from espha.recovery.plain import digest, loads
 from support.models import SUB, source, xml
+from support.servers import wait_until
 
 SCRIPT = "count = 0\ndef create(data, context):\n    global count\n    count += 1\n"
 MODEL = xml(
@@ -131,6 +132,17 @@ def test_it_holds_nothing_of_what_it_has_inherited(slow: tuple[Checkpoints, Orde
     os.close(inherited)
     os.kill(other.pid, signal.SIGKILL)
     assert held.report().error
+
+
+def test_it_takes_the_processor_from_nobody(slow: tuple[Checkpoints, Ordered]) -> None:
+    """Linux may share it out by sessions first, and there it has one of its own."""
+    checkpoints, _ = slow
+    process = Path(f"/proc/{checkpoints.pid}")
+    wait_until(lambda: os.sched_getscheduler(checkpoints.pid) == os.SCHED_IDLE, 30, "it is idle")
+    wait_until(lambda: os.getsid(checkpoints.pid) == checkpoints.pid, 30, "its own session")
+    shares = process / "autogroup"
+    if shares.exists():
+        wait_until(lambda: shares.read_text().endswith("nice 19\n"), 30, "the least share")
 
 
 class Failing(Slow):
