@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from chaos.faults import FAULTS
 from chaos.site import SYNCED, Site, running
+from chaos.soak import Gaps, Seconds
 from chaos.trial import Trial
 from chaos.verdict import Strike, Verdict, verdict
 from tools.stolen import Stolen
@@ -66,7 +66,7 @@ class Outcome:
     """One trial, judged.
 
     Attributes:
-        soak_gap_ms: the longest time between two outputs in the soak.
+        soak: the longest times between two outputs in the soak.
         error: what ended it too early; "" when nothing did.
         false_failovers: take-overs that no fault explains, in the soak and behind the last fault.
     """
@@ -75,7 +75,7 @@ class Outcome:
     verdict: Verdict = field(default_factory=Verdict)
     minutes: float = 0.0
     soak_minutes: float = 0.0
-    soak_gap_ms: float = 0.0
+    soak: Gaps = field(default_factory=Gaps)
     false_failovers: int = 0
     error: str = ""
 
@@ -130,7 +130,7 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
                 trial.wait_in_sync(0.0)
             epoch = trial.epoch()
             if number == 0 and plan.soak_minutes:
-                outcome.soak_gap_ms = _soak(trial, plan.soak_minutes, say)
+                outcome.soak = _soak(trial, plan.soak_minutes, say)
                 outcome.soak_minutes = plan.soak_minutes
                 outcome.false_failovers, epoch = trial.epoch() - epoch, trial.epoch()
             for place, name in enumerate(names, start=1):
@@ -210,21 +210,22 @@ def _told(strike: Strike) -> str:
     )
 
 
-def _soak(trial: Trial, minutes: float, say: Say) -> float:
-    """Let the load run; say each minute where things stand; return the longest gap, in ms."""
-    longest = 0.0
-    for minute in range(1, round(minutes) + 1):
-        seen = max(0, len(trial.reader.refresh()) - 1)
-        time.sleep(60)
-        trial.wait_in_sync(0.0)
-        times = [each.time for each in trial.reader.refresh()[seen:]]
-        gap = 1000 * max((after - before for before, after in pairwise(times)), default=0.0)
-        longest = max(longest, gap)
-        snapshots = [_snapshot(pod.status()) for pod in trial.pods]
-        say(
-            f"minute {minute}: {len(trial.reader.arrivals)} outputs, epoch {trial.epoch()}, "
-            f"longest gap {gap:.0f} ms; {', '.join(filter(None, snapshots))}"
-        )
+def _soak(trial: Trial, minutes: float, say: Say) -> Gaps:
+    """Let the load run; say each minute where things stand; return the longest gaps."""
+    longest = Gaps()
+    with Seconds() as seconds:
+        for minute in range(1, round(minutes) + 1):
+            seen = max(0, len(trial.reader.refresh()) - 1)
+            time.sleep(60)
+            trial.wait_in_sync(0.0)
+            gaps = seconds.gaps([each.time for each in trial.reader.refresh()[seen:]])
+            longest = longest.and_of(gaps)
+            snapshots = [_snapshot(pod.status()) for pod in trial.pods]
+            say(
+                f"minute {minute}: {len(trial.reader.arrivals)} outputs, epoch {trial.epoch()}, "
+                f"longest gap {gaps.longest_ms:.0f} ms, {gaps.quiet_ms:.0f} of quiet seconds; "
+                f"{', '.join(filter(None, snapshots))}"
+            )
     return longest
 
 

@@ -55,7 +55,8 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
         "seed": plan.seed,
         "minutes": round(outcome.minutes, 2),
         "soak": outcome.soak_minutes,
-        "soak_gap_ms": round(outcome.soak_gap_ms),
+        "soak_gap_ms": round(outcome.soak.longest_ms),
+        "soak_quiet_gap_ms": round(outcome.soak.quiet_ms),
         "error": outcome.error,
         "false_failovers": outcome.false_failovers,
         **_plain(outcome.verdict),
@@ -93,6 +94,7 @@ def rows(summary: Summary) -> list[list[str]]:
         line = ["-"] * len((*HEADINGS, *DAMAGES))
         line[:2] = f"none, {soak.minutes:.0f} min, model {soak.model}", f"{soak.rate:g}"
         line[HEADINGS.index("max ms")] = str(soak.gap_ms)
+        line[HEADINGS.index("quiet p99 ms")] = str(soak.quiet_gap_ms)
         line[HEADINGS.index("false failovers")] = str(soak.false_failovers)
         lines.append(line)
     trials = sorted(summary.trials, key=lambda each: each.model)

@@ -68,17 +68,24 @@ class Trials(BaseModel):
 
 
 class Soak(BaseModel):
-    """All load without a fault, of one model at one rate; `gap_ms` is the longest one."""
+    """All load without a fault, of one model at one rate.
+
+    Attributes:
+        gap_ms: the longest one.
+        quiet_gap_ms: the longest one of seconds from which the host has stolen next to nothing.
+    """
 
     model: str
     rate: float
     minutes: float
     gap_ms: int
+    quiet_gap_ms: int
     false_failovers: int
 
     def add(self, other: "Soak") -> None:
         """Take another soak in."""
         self.minutes += other.minutes
+        self.quiet_gap_ms = max(self.quiet_gap_ms, other.quiet_gap_ms)
         self.gap_ms = max(self.gap_ms, other.gap_ms)
         self.false_failovers += other.false_failovers
 
@@ -129,6 +136,7 @@ class Summary(BaseModel):
                 rate=run["rate"],
                 minutes=run["soak"],
                 gap_ms=run["soak_gap_ms"],
+                quiet_gap_ms=run["soak_quiet_gap_ms"],
                 false_failovers=run["false_failovers"],
             )
             _add(self.soaks, soak, "model", "rate")

@@ -15,8 +15,9 @@ from chaos.__main__ import faults_of
 from chaos.campaign import Outcome, Plan
 from chaos.reader import Arrival
 from chaos.report import Source, percentile
+from chaos.soak import Gaps, Seconds
 from chaos.verdict import Strike, Verdict, _Epochs, gap
-from support.servers import java_hash
+from support.servers import java_hash, wait_until
 
 PLAN = Plan(("engine", "standby"), 3, 200, "ha", 7, leg=4)
 
@@ -137,7 +138,8 @@ def test_a_soak_needs_no_faults() -> None:
 
 def test_each_rate_and_each_soak_has_a_line() -> None:
     slow, soak = run(), run(strikes=[], false_failovers=1)
-    slow["rate"], soak["soak"], soak["soak_gap_ms"] = 10, 30, 180
+    slow["rate"], soak["soak"] = 10, 30
+    soak["soak_gap_ms"], soak["soak_quiet_gap_ms"] = 180, 120
     lines = report.rows(summary.of([run(), slow, soak]))
     assert [line[:3] for line in lines] == [
         ["engine", "10", "2"],
@@ -146,7 +148,18 @@ def test_each_rate_and_each_soak_has_a_line() -> None:
         ["together", "-", "4"],
     ]
     told = dict(zip(report.HEADINGS[::-1], lines[2][: len(report.HEADINGS)][::-1], strict=True))
-    assert (told["max ms"], told["false failovers"]) == ("180", "1")
+    assert (told["max ms"], told["quiet p99 ms"], told["false failovers"]) == ("180", "120", "1")
+
+
+def test_a_gap_is_quiet_when_every_second_of_it_is() -> None:
+    seconds = Seconds()
+    seconds.ends, seconds.shares = [1.0, 2.0, 3.0], [0.0, 0.4, 0.01]
+    found = seconds.gaps([0.1, 0.3, 0.8, 1.2, 1.9, 2.3, 2.4, 2.7])
+    assert (found.longest_ms, found.quiet_ms) == pytest.approx((700, 500))
+    assert seconds.gaps([]) == Gaps()
+    with Seconds() as measured:
+        wait_until(lambda: bool(measured.ends), 60, "a second")
+    assert 0 <= measured.shares[0] <= 1
 
 
 def test_each_model_has_a_line_where_there_are_several() -> None:
