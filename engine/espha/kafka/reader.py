@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final, NamedTuple, TypeVar
 
 import structlog
@@ -206,10 +206,18 @@ class Offsets:
         )
 
     def keep_warm(self, topic: str) -> None:
-        """Ask once for both ends, so that a later question finds its connections there."""
-        with suppress(KafkaException):
-            for level in (_COMMITTED, _ALL):
-                self._offset(topic, OFFSET_END, _REQUEST_S, level)
+        """Ask for both ends, so that a later question finds its connections there.
+
+        Clients that hold on to a leader that is gone are replaced.
+        """
+        for _ in range(2):
+            try:
+                for level in (_COMMITTED, _ALL):
+                    self._offset(topic, OFFSET_END, _REQUEST_S, level)
+            except KafkaException:
+                self._consumers.clear()
+            else:
+                return
 
     def settled(self, topic: str) -> int:
         """Return the offset behind the newest record, when all before it is committed or aborted.
@@ -275,8 +283,9 @@ class Offsets:
                 self._admin = None
 
     def _offset(self, topic: str, which: int, wait_s: float, level: str = _COMMITTED) -> int:
-        if level not in self._consumers:
-            self._consumers[level] = Consumer(
+        consumer = self._consumers.get(level)  # another thread may forget it meanwhile
+        if consumer is None:
+            consumer = self._consumers[level] = Consumer(
                 {
                     **self._settings,
                     "group.id": "espha-offsets",  # required by the client, and never joined
@@ -284,7 +293,7 @@ class Offsets:
                 }
             )
         asked = TopicPartition(topic, PARTITION, which)
-        (answer,) = self._consumers[level].offsets_for_times([asked], wait_s)
+        (answer,) = consumer.offsets_for_times([asked], wait_s)
         if answer.error is not None:
             raise KafkaException(answer.error)
         if answer.offset < 0:  # a broker that has just begun to lead does not know it yet

@@ -39,3 +39,23 @@ def test_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_that_never_knows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LogError, match=r"topic t: .*high watermark"):
         offsets(monkeypatch, UNKNOWN).end("t", limit_s=0.05)
+
+
+@pytest.mark.parametrize(("answers", "clients"), [((3,), 2), ((UNKNOWN, 3), 3), ((UNKNOWN,), 2)])
+def test_what_is_kept_warm_answers(
+    monkeypatch: pytest.MonkeyPatch, answers: tuple[int, ...], clients: int
+) -> None:
+    """A client that does not is replaced, once; a question that comes then makes no other one."""
+    asker, made = offsets(monkeypatch, *answers), []
+    brokers = Brokers(*answers)
+
+    def make(_: object) -> Brokers:
+        made.append(brokers)
+        return brokers
+
+    monkeypatch.setattr(reader, "Consumer", make)
+    asker.keep_warm("t")
+    assert len(made) == clients
+    if answers[-1] != UNKNOWN:
+        assert asker.ends("t") == Ends(3, 3)
+        assert len(made) == clients

@@ -40,9 +40,10 @@ final class Tuned implements InvocationHandler {
   }
 
   /**
-   * Tunes a producer, and has it look for the coordinator of an id.
+   * Tunes a producer, and has it look for its coordinator.
    *
-   * @param producer a new one, of that transactional id
+   * @param producer a new one
+   * @param id its transactional id
    */
   static void tune(KafkaProducer<?, ?> producer, String id) {
     try {
