@@ -32,10 +32,10 @@ jvm = start_jvm("local[1]", jars)
 pid = os.fork()
 if pid == 0:
     jvm.let_go()
-    transactions = Transactions(open_session("local[1]", jars), bootstrap, "id")
+    session = open_session("local[1]", jars)
     print("runs", os.getpid(), jvm.pid, flush=True)
     sys.stdin.read(1)
-    transactions.fence()
+    Transactions(session, bootstrap, "id").fence()
     os._exit(1)
 os.waitpid(pid, 0)
 jvm.clear()
@@ -135,7 +135,10 @@ def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deploy
 
 
 def test_a_fence_that_is_under_way_dies_with_its_engine_process(tmp_path: Path) -> None:
-    """It would come late, and shut out the successor."""
+    """It would come late, and shut out the successor.
+
+    What the coordinator has been sent already cannot be taken back; here nobody has found it yet.
+    """
     kafka = Kafka(tmp_path)
     try:
         kafka.start()

@@ -36,6 +36,8 @@ def has(engine: Replica, rows: int) -> bool:
 
 
 def check_output(deployment: Deployment, rows: int) -> None:
+    """Check what a reader sees, which it does a moment after the engine has committed it."""
+    wait_until(lambda: len(deployment.lines(OUTPUT)) >= rows, 60, f"{rows} outputs")
     assert deployment.lines(OUTPUT) == expected(range(rows))
 
 
