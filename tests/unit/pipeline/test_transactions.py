@@ -45,6 +45,9 @@ class Site:
         """Be connected to anew, by whoever wants to."""
         self.busy = False
 
+    def keep_warm(self, topic: str) -> None:
+        """Be warm always."""
+
     def ends(self, topic: str) -> Ends:
         """Say where it ends."""
         self.open_for -= 1
