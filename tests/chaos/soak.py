@@ -63,6 +63,5 @@ class Seconds:
         return Gaps(longest * 1000, max(quiet, default=0.0) * 1000)
 
     def _is_quiet(self, before: float, after: float) -> bool:
-        ends = self.ends[: len(self.shares)]
-        first, last = bisect_left(ends, before), bisect_left(ends, after)
+        first, last = bisect_left(self.ends, before), bisect_left(self.ends, after)
         return all(share <= QUIET for share in self.shares[first : last + 1])

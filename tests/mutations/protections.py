@@ -1132,8 +1132,8 @@ MUTATIONS = (
     Mutation(
         "live",
         "a coordinator that is away is asked for without a pause",
-        "engine/java/dev/espha/Transactions.java",
-        "    Tuned.tune(producer, id);\n",
+        "engine/java/dev/espha/Tuned.java",
+        "      Utils.sleep(PAUSE_MS);\n",
         "",
         f"{_WRITER}::test_a_coordinator_that_is_away_is_not_asked_for_without_a_pause",
         "a question each 20 ms",
