@@ -1,5 +1,6 @@
 """Options of Java for the JVMs of engines and of servers."""
 
+from pathlib import Path
 from typing import Final
 
 SERIAL: Final = "-XX:+UseSerialGC"
@@ -25,3 +26,19 @@ LATE_COMPILER: Final = (
 
 Else it takes a third of what a start costs, at the very moment at which all wait for it.
 """
+
+
+def class_archive(archive: Path) -> tuple[str, ...]:
+    """Return the options for an archive of classes that is mapped where it was made for.
+
+    Java maps it elsewhere by default, at random. Then it corrects all pointers in it, which makes
+    private memory of all of its pages: 120 MiB of small ones for each engine, which a start has to
+    make, and which the kernel has to take back before the connections of a dead JVM end.
+    """
+    return (
+        f"-XX:SharedArchiveFile={archive}",
+        "-Xshare:auto",
+        "-Xlog:cds=off",
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:ArchiveRelocationMode=0",
+    )

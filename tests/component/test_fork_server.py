@@ -13,6 +13,7 @@ import pytest
 from chaos.here import ENVIRONMENT
 from espha.kafka.writer import FencedWriter, Record
 from espha.local.processes import family
+from espha.pipeline.jars import archive_beside
 from support.deployment import Deployment
 from support.replicas import Replica
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until
@@ -111,6 +112,29 @@ def test_an_engine_starts_from_the_archive_of_java_classes(deployment: Deploymen
     log = (engine.folder / f"{engine.name}.log").read_text()
     assert "log4j profile" in log, "the JVM's own lines are there"
     assert "shared archive" not in log
+
+
+def test_the_archive_of_java_classes_is_not_copied_into_memory(deployment: Deployment) -> None:
+    """A JVM that maps it elsewhere than it was made for corrects nearly all of its pages."""
+    archive = archive_beside(JAR_CACHE / "engine")
+    resident, private = kib_of(deployment.engines[0].jvm(), archive)
+    assert resident > 0
+    assert private < resident / 2
+
+
+def kib_of(pid: int, file: Path) -> tuple[int, int]:
+    """Return how much (KiB) a process has of a file in memory, and how much of that by itself."""
+    resident = private = 0
+    within = False
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        name, *values = line.split()
+        if not name.endswith(":"):
+            within = values[-1] == str(file)
+        elif within and name == "Rss:":
+            resident += int(values[0])
+        elif within and name == "Anonymous:":
+            private += int(values[0])
+    return resident, private
 
 
 def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deployment) -> None:

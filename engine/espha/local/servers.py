@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from espha.connectors.topics import own_settings
-from espha.jvm import LARGE_PAGES, LATE_COMPILER, SERIAL
+from espha.jvm import LARGE_PAGES, LATE_COMPILER, SERIAL, class_archive
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.jars import own_jar
@@ -35,9 +35,7 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 def _archived(libraries: Path) -> tuple[str, ...]:
     """Return Java's options for the archive of classes beside the jars, if there is one."""
     archive = libraries.with_suffix(".jsa")
-    if not archive.is_file():
-        return ()
-    return (f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off")
+    return class_archive(archive) if archive.is_file() else ()
 
 
 def _class_path(jars: str, libraries: Path) -> str:

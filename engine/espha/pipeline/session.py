@@ -9,7 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from espha.jvm import FRESH_DNS, LARGE_PAGES, LATE_COMPILER, SERIAL
+from espha.jvm import FRESH_DNS, LARGE_PAGES, LATE_COMPILER, SERIAL, class_archive
 from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_BYTES
 from espha.protocol.settings import HEAP_MIB, local_master
@@ -170,7 +170,7 @@ def _conf(master: str, jars: Path, heap_mib: int, *, write_archive: bool = False
     if write_archive:
         java = (*_JAVA, f"-XX:ArchiveClassesAtExit={unfinished(archive)}")
     elif archive.exists():
-        java = (*_JAVA, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off")
+        java = (*_JAVA, *class_archive(archive))
     else:
         java = _JAVA
     return (
