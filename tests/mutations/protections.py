@@ -574,6 +574,25 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "a killed process is heard of when its memory is cleared, and no sooner",
+        "engine/espha/protocol/ends.py",
+        ", 1, 1 + _THREADS)",
+        ", 0)",
+        "tests/unit/protocol/test_ends.py"
+        "::test_a_killed_process_is_heard_of_before_its_memory_is_cleared",
+        "assert",
+    ),
+    Mutation(
+        "live",
+        "a thread that ends by itself counts as its process",
+        "engine/espha/protocol/ends.py",
+        "(ended and _is_ending(pid))",
+        "ended",
+        "tests/unit/protocol/test_ends.py::test_threads_that_end_by_themselves_are_not_the_end",
+        "assert not",
+    ),
+    Mutation(
+        "live",
         "an engine that ends still takes connections of those who hold on to it",
         "engine/espha/protocol/lifeline.py",
         "            self._server.shutdown(socket.SHUT_RDWR)\n",

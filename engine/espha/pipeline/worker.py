@@ -43,6 +43,7 @@ from espha.pipeline.stream import (
     TAKE,
 )
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, Restored, RestoreOrder
+from espha.protocol.ends import be_heard
 from espha.reader import read_project
 from espha.records.layout import Layout
 from espha.records.text import FLAG_WORDS, OPCODE_WORDS, record_reader
@@ -68,6 +69,7 @@ def run_batches(model: WorkerModel, schema: pa.Schema) -> Callable[..., Iterator
 
     def run(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_living()
+        be_heard()
         worker = _Worker(model, schema)
         for page in pages:
             yield from worker.process(page)

@@ -7,27 +7,49 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
 
 _PIDFD_THREAD = os.O_EXCL
-"""Since Linux 6.9: tell of the end of the process's first thread.
-
-A process that is killed is gone when its memory is cleared, and its connections are closed then,
-too. Its first thread may have ended before. On two full cores that has shown no gain for a JVM.
-"""
+"""Since Linux 6.9: tell of the end of a thread."""
+_THREADS = 3
+"""How many threads are watched. The last one to end clears the memory first; so two would do."""
+_LOOK_AGAIN_MS = 1000
+"""For threads, where there are fewer: a process may just have begun."""
+_EXITING = 0x4
+_KILLED = 1 << 8
+_PROC = Path("/proc")
 _CREDENTIALS = struct.Struct("3i")
 
 
 def wait_for_end(pid: int) -> None:
     """Wait until a process has ended, or begins to; whoever is its parent.
 
+    A process that is killed is gone, and its connections are closed, when the kernel has cleared
+    its memory: some 20 ms for a JVM, ten times that for a large state. All of its threads but one
+    have ended before. Where the kernel tells of threads, their end is heard of.
+
     Raises:
         ProcessLookupError: there is none.
     """
-    descriptor = _opened(pid)
-    try:
-        _wait(descriptor, select.POLLIN)
-    finally:
-        os.close(descriptor)
+    with contextlib.ExitStack() as watched:
+        whole = _closing(os.pidfd_open(pid), watched)
+        while True:
+            with contextlib.ExitStack() as until:
+                threads = _threads(pid, until)
+                limit_ms = None if len(threads) == _THREADS else _LOOK_AGAIN_MS
+                ended = _wait(select.POLLIN, whole, *threads, limit_ms=limit_ms)
+            if whole in ended or (ended and _is_ending(pid)):
+                return
+
+
+def be_heard() -> None:
+    """Have threads by whose end others hear at once when this process is killed.
+
+    One of two is not the last one to end.
+    """
+    for _ in range(2):
+        threading.Thread(target=threading.Event().wait, name="be-heard", daemon=True).start()
 
 
 def when_ended(pid: int, then: Callable[[], None]) -> None:
@@ -48,7 +70,7 @@ def when_closed(connection: socket.socket, then: Callable[[], None]) -> None:
     """
 
     def wait() -> None:
-        _wait(connection.fileno(), select.POLLRDHUP)
+        _wait(select.POLLRDHUP, connection.fileno())
         then()
 
     threading.Thread(target=wait, name="end", daemon=True).start()
@@ -56,16 +78,39 @@ def when_closed(connection: socket.socket, then: Callable[[], None]) -> None:
     when_ended(_CREDENTIALS.unpack(told)[0], then)
 
 
-def _opened(pid: int) -> int:
+def _threads(pid: int, until: contextlib.ExitStack) -> list[int]:
+    """Return descriptors of the oldest threads behind the first one, which are open `until` then.
+
+    The first one's end is told together with the whole process's (since Linux 6.15).
+    """
+    descriptors = []
+    with contextlib.suppress(OSError):  # it has ended, or the kernel does not know the flag
+        for task in islice((_PROC / str(pid) / "task").iterdir(), 1, 1 + _THREADS):
+            descriptors.append(_closing(os.pidfd_open(int(task.name), _PIDFD_THREAD), until))
+    return descriptors
+
+
+def _closing(descriptor: int, until: contextlib.ExitStack) -> int:
+    until.callback(os.close, descriptor)
+    return descriptor
+
+
+def _is_ending(pid: int) -> bool:
+    """Tell whether a process is about to end: a thread may end without it."""
     try:
-        return os.pidfd_open(pid, _PIDFD_THREAD)
-    except ProcessLookupError:
-        raise
-    except OSError:  # an older kernel does not know the flag
-        return os.pidfd_open(pid)
+        stat = (_PROC / str(pid) / "stat").read_text()
+        status = (_PROC / str(pid) / "status").read_text()
+    except OSError:
+        return True
+    state, *fields = stat.rpartition(")")[2].split()
+    pending = next(line for line in status.splitlines() if line.startswith("SigPnd:"))
+    killed = int(pending.split()[1], 16) & _KILLED
+    return state in "ZX" or bool(int(fields[5]) & _EXITING) or bool(killed)
 
 
-def _wait(descriptor: int, event: int) -> None:
+def _wait(event: int, *descriptors: int, limit_ms: int | None = None) -> list[int]:
+    """Wait for an event; return the descriptors that have it, none where it takes too long."""
     poll = select.poll()
-    poll.register(descriptor, event)
-    poll.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, event)
+    return [descriptor for descriptor, _ in poll.poll(limit_ms)]

@@ -65,6 +65,77 @@ def test_a_kernel_that_knows_no_threads_ends_tells_of_the_process(
     process.wait()
 
 
+LARGE = """
+import sys
+from espha.protocol.ends import be_heard
+state = bytearray(1 << 29)
+state[::4096] = b"x" * len(state[::4096])
+be_heard()
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+ENDING_THREADS = """
+import os, threading
+def end():
+    os.read(0, 1)
+threads = [threading.Thread(target=end) for _ in range(6)]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+for thread in threads:
+    thread.join()
+print("all have ended", flush=True)
+threading.Event().wait()
+"""
+
+
+def _running(program: str) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def _knows_threads() -> bool:
+    try:
+        os.close(os.pidfd_open(threading.get_native_id(), os.O_EXCL))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not _knows_threads(), reason="the kernel does not tell of threads' ends")
+def test_a_killed_process_is_heard_of_before_its_memory_is_cleared() -> None:
+    """Whoever hears it may get the processor late: once in ten times must do."""
+
+    def heard_before() -> bool:
+        with _running(LARGE) as process:
+            heard = threading.Event()
+            when_ended(process.pid, heard.set)
+            process.kill()
+            assert heard.wait()
+            return process.poll() is None
+
+    assert any(heard_before() for _ in range(10))
+
+
+def test_threads_that_end_by_themselves_are_not_the_end() -> None:
+    with _running(ENDING_THREADS) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        heard = threading.Event()
+        when_ended(process.pid, heard.set)
+        for _ in range(6):
+            process.stdin.write(b"1")
+            process.stdin.flush()
+        assert process.stdout.readline() == b"all have ended\n"
+        assert not heard.wait(2)
+        process.kill()
+        assert heard.wait()
+
+
 @pytest.mark.parametrize("killed", [True, False])
 def test_the_other_end_of_a_connection_is_heard_of(tmp_path: Path, killed: bool) -> None:
     path = str(tmp_path / "talk")
