@@ -32,7 +32,7 @@ from espha.pipeline.transactions import Transactions
 from espha.protocol.sizes import MESSAGE_BYTES, RECORD_BYTES
 from espha.reader import read_project
 from support.models import SUB, source, xml
-from support.servers import Kafka, Server, wait_until
+from support.servers import Kafka, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -386,26 +386,13 @@ def test_the_coordinator_is_connected_to_before_the_fence(
     kafka: Kafka, topic: str, spark: SparkSession
 ) -> None:
     """It is another broker than the one that the client begins with."""
-    coordinator = coordinator_of(kafka, topic)
+    coordinator = kafka.coordinator_of(topic)
     begins = next(server for server in kafka.servers if server is not coordinator)
     mine = Transactions(spark, f"127.0.0.1:{begins.port}", topic)
     try:
         wait_until(lambda: is_connected(jvm(spark), coordinator.port), 30, "a connection")
     finally:
         mine.close()
-
-
-def coordinator_of(kafka: Kafka, transactional_id: str) -> Server:
-    """Return the broker that coordinates an id, once brokers know of the topic for that."""
-    found: list[Server] = []
-
-    def find() -> bool:
-        with suppress(KeyError):
-            found.append(kafka.coordinator_of(transactional_id))
-        return bool(found)
-
-    wait_until(find, 60, "the topic of transactions")
-    return found[0]
 
 
 def jvm(spark: SparkSession) -> Path:
@@ -437,7 +424,7 @@ def test_a_coordinator_that_is_away_is_not_asked_for_without_a_pause(
         kafka.start()
         kafka.make_topics("t.M")
         mine = Transactions(spark, kafka.bootstrap, "t.M")
-        coordinator = coordinator_of(kafka, "t.M")
+        coordinator = kafka.coordinator_of("t.M")
         other = next(server for server in kafka.servers if server is not coordinator)
         for server in (coordinator, other):
             server.kill()

@@ -217,10 +217,17 @@ class Kafka:
             server.kill()
 
     def leader_of(self, topic: str, partition: int = 0) -> Server:
-        """Return the broker that leads a partition."""
-        partitions = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
-        leader: int = partitions[partition].leader
-        return self.servers[leader]
+        """Return the broker that leads a partition, once somebody does."""
+        leaders: list[int] = []
+
+        def is_led() -> bool:
+            partitions = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
+            if partition in partitions:
+                leaders.append(partitions[partition].leader)
+            return bool(leaders) and leaders[-1] >= 0
+
+        wait_until(is_led, 60, f"a leader of partition {partition} of {topic}")
+        return self.servers[leaders[-1]]
 
     def coordinator_of(self, transactional_id: str) -> Server:
         """Return the broker that coordinates the transactions of an id."""
