@@ -31,7 +31,7 @@ def main() -> int:
     table = Table("invariant", "taken out", "test", "", "what the test said")
     alive = 0
     with tempfile.TemporaryDirectory(prefix="espha-mutations-") as folder:
-        for each in chosen:
+        for number, each in enumerate(chosen, start=1):
             with _CONSOLE.status(f"{each.invariant}: {each.text}"):
                 copy = _copy(Path(folder) / "checkout")
                 target = copy / each.file
@@ -39,6 +39,7 @@ def main() -> int:
                 red, said = _run(each, copy, _own_jars(each, copy))
             alive += not red
             verdict = "[green]red, as it must be" if red else "[bold red]NOT SEEN"
+            _CONSOLE.print(f"[{number}/{len(chosen)}] {verdict}[/]: {each.text}", highlight=False)
             table.add_row(each.invariant, each.text, each.test.partition("::")[2], verdict, said)
     _CONSOLE.print(table)
     return 1 if alive else 0
