@@ -264,10 +264,10 @@ class SnapshotStore:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         for left in self.folder.glob(f"*{UNFINISHED}"):
-            left.unlink()
+            left.unlink(missing_ok=True)  # whoever writes it may still be about to end
         probe = self.folder / f"probe{UNFINISHED}"
         probe.write_bytes(b"")
-        probe.unlink()
+        probe.unlink(missing_ok=True)
 
     def of(self, model: str) -> "SnapshotStore":
         """Return the same folder, of which only this model's snapshots are meant."""

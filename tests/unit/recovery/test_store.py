@@ -193,6 +193,16 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
     assert [check(path).header.sequence for path in store.files(before=11)] == [10]
 
 
+def test_what_is_finished_meanwhile_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes it may end a moment after its engine, and have renamed it by then."""
+    listed = [tmp_path / "snapshot-00000000000000000005.espha.unfinished"]
+    monkeypatch.setattr(Path, "glob", lambda *_: listed)
+    SnapshotStore(tmp_path).open()
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_was_never_finished_is_removed(tmp_path: Path) -> None:
     (tmp_path / "snapshot-00000000000000000005.espha.unfinished").write_bytes(b"x")
     (tmp_path / "snapshot-five.espha").write_bytes(b"x")
