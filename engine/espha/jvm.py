@@ -32,7 +32,7 @@ def class_archive(archive: Path) -> tuple[str, ...]:
     """Return the options for an archive of classes that is mapped where it was made for.
 
     Java maps it elsewhere by default, at random. Then it corrects all pointers in it, which makes
-    private memory of all of its pages: 120 MiB of small ones for each engine, which a start has to
+    private memory of most of its pages: 120 MiB of small ones for each engine, which a start has to
     make, and which the kernel has to take back before the connections of a dead JVM end.
     """
     return (

@@ -26,8 +26,8 @@ def wait_for_end(pid: int) -> None:
     """Wait until a process has ended, or begins to; whoever is its parent.
 
     A process that is killed is gone, and its connections are closed, when the kernel has cleared
-    its memory: some 20 ms for a JVM, ten times that for a large state. All of its threads but one
-    have ended before. Where the kernel tells of threads, their end is heard of.
+    its memory: some 20 ms for a JVM, and more for a large state. All of its threads but one have
+    ended before. Where the kernel tells of threads, their end is heard of.
 
     Raises:
         ProcessLookupError: there is none.
