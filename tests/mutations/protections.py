@@ -576,8 +576,8 @@ MUTATIONS = (
         "live",
         "a killed process is heard of when its memory is cleared, and no sooner",
         "engine/espha/protocol/ends.py",
-        ", 1, 1 + _THREADS)",
-        ", 0)",
+        "whole in ended or (ended and _is_ending(pid))",
+        "whole in ended",
         "tests/unit/protocol/test_ends.py"
         "::test_a_killed_process_is_heard_of_before_its_memory_is_cleared",
         "assert",

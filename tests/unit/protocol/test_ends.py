@@ -1,5 +1,6 @@
 """Hearing of another process's end."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from espha.local.waiting import wait_until
 from espha.protocol.ends import wait_for_end, when_closed, when_ended
 
 pytestmark = pytest.mark.timeout(60)
@@ -106,14 +108,24 @@ def _knows_threads() -> bool:
     return True
 
 
+def _watched() -> int:
+    """Return how many processes and threads this one watches."""
+    links = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            links.append(str(descriptor.readlink()))
+    return sum("pidfd" in link for link in links)
+
+
 @pytest.mark.skipif(not _knows_threads(), reason="the kernel does not tell of threads' ends")
 def test_a_killed_process_is_heard_of_before_its_memory_is_cleared() -> None:
     """Whoever hears it may get the processor late: once in ten times must do."""
 
     def heard_before() -> bool:
         with _running(LARGE) as process:
-            heard = threading.Event()
+            heard, before = threading.Event(), _watched()
             when_ended(process.pid, heard.set)
+            wait_until(lambda: _watched() == before + 3, 30, "it and its two threads are watched")
             process.kill()
             assert heard.wait()
             return process.poll() is None
