@@ -74,15 +74,32 @@ def test_who_finds_a_broker_late_that_came_back_is_not_cut_off(
     assert others_reach_more("127.0.0.1:1", HERE, (20, 40, silent_ms)) is more
 
 
-def test_a_pause_begins_what_was_heard_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("ticks", "heard_ms"),
+    [
+        (20, 0),  # the broker was silent
+        (1, 3100),  # nothing ran here, not even the clock's listener: nobody is to blame
+    ],
+)
+def test_a_silent_broker_is_heard_anew_and_a_host_that_stops_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, ticks: int, heard_ms: int
+) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     broker = _Broker(0.5, 0.1)
     assert broker.heard_ms == 0
-    for step, heard_ms in ((0.1, 0), (0.1, 100), (0.4, 500), (3.0, 0), (0.2, 200)):
-        now[0] += step
+
+    def hears_after(passed_s: float, ticks: int) -> int:
+        now[0] += passed_s
+        for _ in range(ticks):
+            broker.tick()
         broker.heard()
-        assert broker.heard_ms == heard_ms
+        return broker.heard_ms
+
+    assert hears_after(0.1, 1) == 0
+    assert hears_after(0.1, 1) == 100
+    assert hears_after(3.0, ticks) == heard_ms
+    assert hears_after(0.2, 2) == heard_ms + 200
 
 
 def test_who_is_not_in_sync_hears_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
