@@ -49,6 +49,9 @@ while True:
             time.sleep(1000)
 """
 
+PATIENT = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "2000"}
+"""Nobody is ended only because the machine stood still for a second: tests count the reasons."""
+
 Start = Callable[..., Replica]
 
 
@@ -71,6 +74,7 @@ def start(zookeeper: ZooKeeper, kafka: Kafka, tmp_path: Path) -> Iterator[Start]
                 "ESPHA_PEERS": ",".join(f"127.0.0.1:{port}" for port in ports),
                 "ESPHA_ZOOKEEPER": zookeeper.connect,
                 "ESPHA_ROOT": root,
+                **PATIENT,
             },
             port=ports[len(replicas)],
         )
