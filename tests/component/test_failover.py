@@ -5,8 +5,8 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from chaos.reader import Reader
+from espha.kafka import reader
 from support.deployment import Deployment
 from support.feeder import Feeder
 from support.replicas import Replica, restarted
@@ -22,27 +23,76 @@ from support.servers import Kafka, ZooKeeper, wait_until
 pytestmark = pytest.mark.component
 
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
-
+LIMIT_S = 60
+"""How long nothing may come out before a test gives up."""
 
 CALM = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "4000"}
-"""For a test that counts take-overs: none happens because the machine stood still for a second."""
+"""No take-over happens only because the machine stood still for a second: tests count them."""
 
 
-Deploy = Callable[..., Deployment]
+class Line:
+    """The sample model on three engines, and how many rows it was given by all tests so far."""
+
+    def __init__(self, deployment: Deployment, outputs: Consumer) -> None:
+        """Make one that reads the rows that come out from `outputs`."""
+        self.deployment, self.sent = deployment, 0
+        self._outputs, self._seen = outputs, 0
+
+    @contextmanager
+    def feed(self) -> Iterator[Feeder]:
+        """Feed further rows, until the block ends; then wait for all output, and check it."""
+        first = self.sent
+        rows = ((SOURCE, row(number)) for number in count(first))
+        with Feeder(self.deployment, rows, rate=50) as feeder:
+            yield feeder
+            self.sent = first + feeder.stop()
+        self.check()
+
+    def publish(self, *texts: str, good: int) -> None:
+        """Write lines, so many of which are the next rows."""
+        self.deployment.publish(SOURCE, texts)
+        self.sent += good
+
+    def flows(self, feeder: Feeder, rows: int) -> None:
+        """Wait until so many more rows than are fed by now came out."""
+        self._wait_for(self.sent + feeder.sent + rows)
+
+    def check(self) -> None:
+        """Each row is there once and in order, and so is what the order log says."""
+        self._wait_for(self.sent)
+        assert self.deployment.lines(OUTPUT) == [expected(number) for number in range(self.sent)]
+        check_order_log(self.deployment)
+
+    def _wait_for(self, rows: int) -> None:
+        while self._seen < rows:
+            message = self._outputs.poll(LIMIT_S)
+            assert message is not None, f"row {self._seen} of {rows} does not come out"
+            self._seen += reader.check(message)
+
+
+def lines(kafka: Kafka, zookeeper: ZooKeeper, folder: Path) -> Iterator[Line]:
+    """Start three engines, and end them behind the tests."""
+    made = Deployment(kafka, zookeeper, folder, settings=CALM)
+    try:
+        made.start(3)
+        with reader.open_reader(kafka.bootstrap, {made.plan.outputs[OUTPUT]: 0}) as outputs:
+            yield Line(made, outputs)
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def line(
+    kafka: Kafka, zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Line]:
+    """One for all tests: a start of three engines takes half a minute."""
+    yield from lines(kafka, zookeeper, tmp_path_factory.mktemp("line"))
 
 
 @pytest.fixture
-def deploy(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deploy]:
-    """Start the sample model on so many engines, with such settings; they end with the test."""
-    with ExitStack() as ends:
-
-        def start(engines: int, **settings: str) -> Deployment:
-            made = Deployment(kafka, zookeeper, tmp_path, settings=settings)
-            ends.callback(made.stop)
-            made.start(engines)
-            return made
-
-        yield start
+def fresh_line(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Line]:
+    """One whose topics hold nothing of other tests."""
+    yield from lines(kafka, zookeeper, tmp_path)
 
 
 def row(number: int) -> str:
@@ -54,11 +104,6 @@ def expected(number: int) -> str:
     total = sum(range(max(0, number - 19), number + 1))
     values = row(number).removeprefix("I,N,,")
     return f"I,N, {number},{values},{total:.6f}"
-
-
-def rows() -> Iterator[tuple[str, str]]:
-    """All rows, numbered from 0."""
-    return ((SOURCE, row(number)) for number in count())
 
 
 def check_order_log(deployment: Deployment) -> None:
@@ -75,20 +120,13 @@ def check_order_log(deployment: Deployment) -> None:
         assert end == start
 
 
-def wait_for_rows(deployment: Deployment, rows: int) -> None:
-    topic = deployment.plan.outputs[OUTPUT]
-    wait_until(
-        lambda: len(deployment.records(topic)) >= rows, 60, f"{rows} rows of output on {topic}"
-    )
-
-
-def test_kills_lose_and_double_nothing(deploy: Deploy) -> None:
+def test_kills_lose_and_double_nothing(line: Line) -> None:
     """Engine processes, supervisors and a standby die under load; the output is exact."""
-    deployment = deploy(3)
+    deployment = line.deployment
     chance = random.Random(7)
-    with Feeder(deployment, rows(), rate=50) as feeder:
+    with line.feed() as feeder:
         for fault in ("child", "child", "supervisor", "child and next", "frozen child", "zombie"):
-            wait_for_rows(deployment, feeder.sent + chance.randrange(5, 25))
+            line.flows(feeder, chance.randrange(5, 25))
             active = deployment.active()
             if fault == "supervisor":
                 active.stop()
@@ -112,10 +150,6 @@ def test_kills_lose_and_double_nothing(deploy: Deploy) -> None:
                     victim.kill_child()
                 again()
             deployment.wait_in_sync()
-        sent = feeder.stop()
-    wait_for_rows(deployment, sent)
-    assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
-    check_order_log(deployment)
     assert deployment.order_records()[-1]["epoch"] >= 6
 
 
@@ -129,17 +163,17 @@ def switch_over(engine: Replica, *options: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_switchovers_lose_and_restart_nothing(deploy: Deploy, tmp_path: Path) -> None:
+def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> None:
     """Three in a row, then one to the last in line, under load: exact, and no process is new."""
-    deployment = deploy(3, **CALM)
+    deployment = line.deployment
     topic = deployment.plan.outputs[OUTPUT]
-    reader = Reader(deployment.kafka.bootstrap, tmp_path / "arrivals", [topic])
+    arrived = Reader(deployment.kafka.bootstrap, tmp_path / "arrivals", [topic])
     turns = [deployment.active()]
-    children = [engine.child() for engine in deployment.engines]
+    processes = [(one.child(), one.status()["restarts"]) for one in deployment.engines]
     first = turns[0].status()["epoch"]
-    with Feeder(deployment, rows(), rate=50) as feeder:
+    with line.feed() as feeder:
         for epoch in range(first + 1, first + 4):
-            wait_for_rows(deployment, feeder.sent + 25)
+            line.flows(feeder, 25)
             said = switch_over(turns[-1])
             assert said.endswith(f" is active, epoch {epoch}")
             turns.append(deployment.active_but(turns[-1]))
@@ -148,33 +182,59 @@ def test_switchovers_lose_and_restart_nothing(deploy: Deploy, tmp_path: Path) ->
         last = turns[2]
         # Asked of a standby, which leads to the active one by its peers.
         assert switch_over(last, "--to", last.name) == f"{last.name} is active, epoch {first + 4}"
-        wait_for_rows(deployment, feeder.sent + 25)
-        sent = feeder.stop()
-    wait_for_rows(deployment, sent)
-    assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
-    check_order_log(deployment)
-    records = deployment.order_records()
-    assert sorted({record["epoch"] for record in records}) == list(range(1, first + 5))
-    assert [engine.status()["restarts"] for engine in deployment.engines] == [0, 0, 0]
-    assert [engine.child() for engine in deployment.engines] == children
-    wait_until(lambda: len(reader.refresh()) == sent, 60, "the reader has everything")
-    reader.stop()
-    gaps = [newer.time - older.time for older, newer in pairwise(reader.arrivals)]
+        line.flows(feeder, 25)
+    epochs = {record["epoch"] for record in deployment.order_records()}
+    assert sorted(epoch for epoch in epochs if epoch >= first) == list(range(first, first + 5))
+    now = [(one.child(), one.status()["restarts"]) for one in deployment.engines]
+    assert now == processes
+    wait_until(lambda: len(arrived.refresh()) == line.sent, 60, "the reader has everything")
+    arrived.stop()
+    gaps = [newer.time - older.time for older, newer in pairwise(arrived.arrivals)]
     print(f"longest gaps, ms: {[round(gap * 1000) for gap in sorted(gaps)[-5:]]}")
 
 
+def test_bad_records_become_dead_letters(line: Line) -> None:
+    """A row of the wrong type is set aside with its place and a reason; the others flow on."""
+    deployment, next_row = line.deployment, line.sent
+    bad = ["I,N,,x,1,2,3", "I,N,,1,2,3,y", "Q,N,,1,2,3,4", ""]
+    line.publish(row(next_row), *bad, row(next_row + 1), good=2)
+    line.check()
+    letters = deployment.records(deployment.plan.dead_letters)
+    assert [letter.value().decode() for letter in letters] == bad
+    headers = [dict(letter.headers() or []) for letter in letters]
+    assert [entry["espha-window"] for entry in headers] == [SOURCE.encode()] * 4
+    assert b"Record_Counter" in headers[0]["espha-reason"]
+    assert b"opcode" in headers[2]["espha-reason"]
+    deployment.wait_level()
+    assert deployment.active().status()["dead_letters"] == 4
+
+
+def test_all_engines_at_once(line: Line) -> None:
+    """When every engine dies together, they rebuild from the log and go on where it ends."""
+    deployment = line.deployment
+    line.publish(*(row(number) for number in range(line.sent, line.sent + 100)), good=100)
+    line.check()
+    for engine in deployment.engines:
+        engine.kill()
+    for engine in deployment.engines:
+        engine.stop()
+        engine.start()
+    line.publish(*(row(number) for number in range(line.sent, line.sent + 50)), good=50)
+    deployment.wait_in_sync()
+    line.check()
+
+
 @pytest.mark.long
-def test_a_terminated_engine_aborts_no_transaction(deploy: Deploy) -> None:
+def test_a_terminated_engine_aborts_no_transaction(fresh_line: Line) -> None:
     """SIGTERM, as from a drain, to each active engine under load: its last record names the heir.
 
     A reader of everything (read_uncommitted) sees no row that another one does not see.
     """
-    deployment = deploy(3, **CALM)
-    topic = deployment.plan.outputs[OUTPUT]
+    deployment = fresh_line.deployment
     heirs = []
-    with Feeder(deployment, rows(), rate=50) as feeder:
+    with fresh_line.feed() as feeder:
         for _ in range(3):
-            wait_for_rows(deployment, feeder.sent + 25)
+            fresh_line.flows(feeder, 25)
             active = deployment.active()
             active.kill(signal.SIGTERM)
             assert active.process is not None
@@ -182,11 +242,7 @@ def test_a_terminated_engine_aborts_no_transaction(deploy: Deploy) -> None:
             heirs.append((active.name, deployment.active_but(active).name))
             active.start()
             deployment.wait_in_sync()
-        sent = feeder.stop()
-    wait_for_rows(deployment, sent)
-    assert deployment.lines(OUTPUT) == [expected(number) for number in range(sent)]
-    assert uncommitted(deployment, topic) == sent
-    check_order_log(deployment)
+    assert uncommitted(deployment, deployment.plan.outputs[OUTPUT]) == fresh_line.sent
     named = [(one["engine"], one["heir"]) for one in deployment.order_records() if one.get("heir")]
     assert named == heirs
 
@@ -210,37 +266,3 @@ def uncommitted(deployment: Deployment, topic: str) -> int:
         elif message.error().code() == KafkaError._PARTITION_EOF:
             consumer.close()
             return seen
-
-
-def test_all_engines_at_once(deploy: Deploy) -> None:
-    """When every engine dies together, they rebuild from the log and go on where it ends."""
-    deployment = deploy(2)
-    deployment.publish(SOURCE, [row(number) for number in range(100)])
-    wait_for_rows(deployment, 100)
-    for engine in deployment.engines:
-        engine.kill()
-    for engine in deployment.engines:
-        engine.stop()
-        engine.start()
-    deployment.publish(SOURCE, [row(number) for number in range(100, 150)])
-    deployment.wait_in_sync()
-    wait_for_rows(deployment, 150)
-    assert deployment.lines(OUTPUT) == [expected(number) for number in range(150)]
-    check_order_log(deployment)
-
-
-def test_bad_records_become_dead_letters(deploy: Deploy) -> None:
-    """A row of the wrong type is set aside with its place and a reason; the others flow on."""
-    deployment = deploy(1)
-    bad = ["I,N,,x,1,2,3", "I,N,,1,2,3,y", "Q,N,,1,2,3,4", ""]
-    deployment.publish(SOURCE, [row(0), *bad, row(1)])
-    wait_for_rows(deployment, 2)
-    assert deployment.lines(OUTPUT) == [expected(0), expected(1)]
-    letters = deployment.records(deployment.plan.dead_letters)
-    assert [letter.value().decode() for letter in letters] == bad
-    headers = [dict(letter.headers() or []) for letter in letters]
-    assert [entry["espha-window"] for entry in headers] == [SOURCE.encode()] * 4
-    assert b"Record_Counter" in headers[0]["espha-reason"]
-    assert b"opcode" in headers[2]["espha-reason"]
-    deployment.wait_level()
-    assert deployment.active().status()["dead_letters"] == 4
