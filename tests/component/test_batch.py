@@ -443,6 +443,7 @@ def test_digests_are_alike_wherever_outputs_go(spark: SparkSession) -> None:
     assert [one[:2] for one in found[1]] == [(6, 2), (0, 0), (5, 1), (3, 3)]
 
 
+@pytest.mark.long
 def test_calls_are_bounded_by_bytes(sample: BatchJob, spark: SparkSession) -> None:
     """What a replay of large rows sends: 20,000 rows of 8,000 bytes, in batches of 100."""
     project = read_project(SAMPLE)

@@ -229,6 +229,7 @@ def test_a_killed_fork_server_takes_everything_along(deployment: Deployment) -> 
     wait_until(lambda: not alive(process) and not alive(jvm), 60, "no old process is left")
 
 
+@pytest.mark.long
 def test_a_frozen_fork_server_is_given_up(deployment: Deployment) -> None:
     """Its engine process's end is seen all the same; it itself is replaced."""
     engine = deployment.engines[0]

@@ -42,13 +42,12 @@ def rows() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Deployment]:
-    """Three engines of the sample model."""
+    """The sample model; its engines are not started."""
     (tmp_path / "old.xml").write_text(OLD, encoding="utf-8")
     (tmp_path / "new.xml").write_text(NEW, encoding="utf-8")
     calm = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "4000"}
     made = Deployment(kafka, zookeeper, tmp_path, tmp_path / "old.xml", calm)
     try:
-        made.start(3)
         yield made
     finally:
         made.stop()
@@ -150,6 +149,7 @@ def refused_by_all(deployment: Deployment) -> None:
 
 def test_a_model_is_changed_and_changed_back(deployment: Deployment, tmp_path: Path) -> None:
     """The new one has seen rows in the shadow; the old one goes on as if it had never left."""
+    deployment.start(2)
     old, new = digest(OLD), digest(NEW)
     refused_by_all(deployment)
     with Feeder(deployment, rows(), 20) as feeder:
@@ -186,6 +186,7 @@ def test_a_model_is_changed_and_changed_back(deployment: Deployment, tmp_path: P
 def test_the_log_goes_over_once_however_often_the_active_engine_dies(
     deployment: Deployment, tmp_path: Path
 ) -> None:
+    deployment.start()
     new = digest(NEW)
     chosen = standby(deployment)
     with Feeder(deployment, rows(), 20) as feeder:
@@ -231,6 +232,7 @@ def test_a_model_that_fails_in_the_shadow_never_leads(
     deployment: Deployment, tmp_path: Path
 ) -> None:
     """It ends its own process again and again; who leads, and who stands by, notices nothing."""
+    deployment.start()
     chosen = standby(deployment)
     others = [engine for engine in deployment.engines if engine is not chosen]
     chosen.environment.update(environment())
@@ -269,6 +271,7 @@ def test_a_model_that_refuses_all_its_input_never_leads(
     deployment: Deployment, tmp_path: Path
 ) -> None:
     """It fails on nothing and gets in step; only its dead letters tell that it is of no use."""
+    deployment.start()
     path, chosen = tmp_path / "refusing.xml", standby(deployment)
     path.write_text(REFUSING, encoding="utf-8")
     deployment.publish(SOURCE, map(row, range(5)))

@@ -155,6 +155,7 @@ def test_a_record_whose_output_a_topic_does_not_take_is_set_aside(
     check_order_log(deployment)
 
 
+@pytest.mark.long
 def test_a_record_whose_dead_letter_a_topic_does_not_take_is_set_aside(
     deploy: Deploy, kafka: Kafka
 ) -> None:

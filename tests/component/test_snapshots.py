@@ -163,6 +163,7 @@ def test_a_stray_record_on_the_order_log_keeps_nobody_away(deploy_sample: Deploy
     check_output(deployment, 7)
 
 
+@pytest.mark.long
 def test_a_diverged_engine_rebuilds_and_says_so(deploy_sample: Deploy) -> None:
     """A snapshot whose checksum is right and whose state is wrong leads to other outputs."""
     deployment = deploy_sample(2)

@@ -94,7 +94,8 @@ def _path(checkout: Path) -> dict[str, str]:
 
 def _run(mutation: Mutation, checkout: Path, changes: dict[str, str]) -> tuple[bool, str]:
     """Run the test in the copy; say whether it failed for the reason that was expected, and why."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", mutation.test]
+    options = ("-x", "-q", "-p", "no:cacheprovider", "-m", "")  # long ones, too
+    command = [sys.executable, "-m", "pytest", *options, mutation.test]
     try:
         ran = subprocess.run(
             command,
