@@ -1,6 +1,6 @@
 # Everything a developer does with this checkout. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-clean cluster cluster-clean images venv lint servers wheel \
+.PHONY: help demo demo-clean cluster cluster-stop cluster-clean images venv lint servers wheel \
         test test-unit test-component test-long test-cluster test-day-two conformance fuzz bench chaos edges mutations docs
 .NOTPARALLEL:
 
@@ -21,6 +21,9 @@ demo-clean: venv ## delete what the demo and killed tests made; the cluster stay
 cluster: venv ## bring up the local Kubernetes cluster (seconds if it is there)
 	@$(PYTHON) -m tools.offline_cluster up
 
+cluster-stop: venv ## stop the cluster, with all that runs in it; `make cluster` starts it again
+	@$(PYTHON) -m tools.offline_cluster stop
+
 cluster-clean: venv ## delete the cluster, and stop Docker if it was started here
 	@$(PYTHON) -m tools.offline_cluster delete
 
@@ -40,9 +43,10 @@ lint: venv ## check style, formatting, types, layers and the chart
 	@echo "lint-imports";       PYTHONPATH=engine:operator:tests:. .venv/bin/lint-imports
 	@echo "helm lint, kubeconform"; $(PYTHON) -m tools.chart
 
-test: lint cluster demo-clean images jars servers ## lint, then unit, conformance, component and cluster tests; ends the demo
+test: lint cluster-stop jars servers ## lint, then unit, conformance, component and cluster tests; ends the demo
 	@$(PYTEST) -n 2 tests/unit tests/conformance
-	@$(PYTEST) tests/component tests/cluster
+	@$(PYTEST) tests/component
+	@$(MAKE) --no-print-directory test-cluster
 
 test-unit: venv ## the pure parts
 	@$(PYTEST) -n 2 tests/unit

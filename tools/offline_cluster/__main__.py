@@ -9,6 +9,7 @@ from tools.offline_cluster.say import Failure, program
 
 USAGE = """usage: python -m tools.offline_cluster COMMAND
   up                                     bring the cluster up, or make sure that it is up
+  stop                                   stop it, with all that it runs; `up` starts it again
   delete                                 delete it, and stop Docker if it was started by `up`
   env                                    print KUBECONFIG and PATH for a shell's `eval`
   kubectl | helm | kind [ARGUMENT …]     run that program against the cluster"""
@@ -24,7 +25,12 @@ def main() -> None:
     if name in clients.PROGRAMS:
         _become(name, arguments)
         return
-    actions = {"up": cluster.up, "delete": cluster.delete, "env": _print_environment}
+    actions = {
+        "up": cluster.up,
+        "stop": cluster.stop,
+        "delete": cluster.delete,
+        "env": _print_environment,
+    }
     if name not in actions or arguments:
         raise Failure(USAGE)
     actions[name]()

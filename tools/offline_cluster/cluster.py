@@ -24,6 +24,12 @@ def up() -> None:
     line(f'cluster "{clients.CLUSTER}" is ready; kubeconfig: {clients.kubeconfig()}')
 
 
+def stop() -> None:
+    """Stop our clusters, of any size, where they run; `up` starts one again with all it held."""
+    with cache.lock("cluster"):
+        _stop(nodes(state="running"))
+
+
 def delete() -> None:
     """Delete our clusters, and stops Docker if it was we who started it."""
     with cache.lock("cluster"):
@@ -63,10 +69,13 @@ def nodes(cluster: str = "", state: str = "") -> list[str]:
 
 def _stop_others() -> None:
     """Stop our clusters of another size: two of them would not leave each other enough."""
-    others = [name for name in nodes(state="running") if name not in nodes(clients.CLUSTER)]
-    if others:
-        line(f"stopping another cluster of ours: {', '.join(others)}")
-        command.run("docker", "stop", *others)
+    _stop([name for name in nodes(state="running") if name not in nodes(clients.CLUSTER)])
+
+
+def _stop(names: list[str]) -> None:
+    if names:
+        with step(f"stopping {', '.join(names)}"):
+            command.run("docker", "stop", *names)
 
 
 def _start_only_by_us(names: list[str]) -> None:

@@ -23,10 +23,10 @@ def test_what_is_not_a_command_is_answered_with_the_usage(
         call(monkeypatch, *arguments)
 
 
-@pytest.mark.parametrize("name", ["up", "delete"])
+@pytest.mark.parametrize("name", ["up", "stop", "delete"])
 def test_a_command_does_what_it_says(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     done: list[str] = []
-    for each in ("up", "delete"):
+    for each in ("up", "stop", "delete"):
         monkeypatch.setattr(cluster, each, lambda each=each: done.append(each))
     call(monkeypatch, name)
     assert done == [name]
