@@ -221,6 +221,7 @@ def test_a_killed_jvm_takes_the_engine_process_along(deployment: Deployment) -> 
     assert not Path(f"/proc/{process}").exists()
 
 
+@pytest.mark.long
 def test_a_killed_fork_server_takes_everything_along(deployment: Deployment) -> None:
     engine = deployment.engines[0]
     jvm, process = engine.jvm(), engine.child()
