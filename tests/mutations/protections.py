@@ -574,6 +574,26 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "a broker is heard anew whenever this machine stops, so nobody gives way",
+        "engine/espha/ha/kafka_probe.py",
+        "before == -inf or self._detector.silent_s > self._silent_s",
+        "self._last - before > self._silent_s",
+        "tests/unit/ha/test_kafka_probe.py::"
+        "test_a_silent_broker_is_heard_anew_and_a_host_that_stops_does_not_count",
+        "3100",
+    ),
+    Mutation(
+        "live",
+        "a JVM makes its archive of classes memory of its own, which a death has to clear",
+        "engine/espha/jvm.py",
+        '        "-XX:+UnlockDiagnosticVMOptions",\n        "-XX:ArchiveRelocationMode=0",\n',
+        "",
+        "tests/component/test_fork_server.py"
+        "::test_the_archive_of_java_classes_is_not_copied_into_memory",
+        "assert",
+    ),
+    Mutation(
+        "live",
         "a killed process is heard of when its memory is cleared, and no sooner",
         "engine/espha/protocol/ends.py",
         "whole in ended or (ended and _is_ending(pid))",
