@@ -1,6 +1,9 @@
 """Roll-outs step by step, against pods that only a test moves."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import Event
 from typing import Any, cast
 
 import pytest
@@ -16,6 +19,7 @@ from espha_operator.reconcile.rolling import Brokers
 from espha_operator.status.facts import Facts, SetFacts, TopicFacts
 from espha_operator.status.storage import DiskFacts
 from espha_operator.status.switchover import Decision
+from support.replicas import LIMIT_S
 from support.servers import wait_until
 from support.status import engine_status
 from unit.operator import samples
@@ -35,6 +39,7 @@ class World:
         self.done: list[str] = []
         self.refusal: ApiException | None = None
         self.kafka, self.looks = WELL, 0
+        self.answers = Event()
         self.now = 100.0
         self.roller = Roller(cast("Cluster", self), lambda _: "proof", lambda: self.now)
 
@@ -58,7 +63,8 @@ class World:
         return Decision("ask", to)
 
     def look(self, bootstrap: str, addresses: list[tuple[str, int]]) -> Brokers:
-        """Answer as Kafka does."""
+        """Answer as Kafka does: after the step that asks."""
+        assert self.answers.wait(LIMIT_S)
         assert addresses == [(f"address of demo-kafka-{number}", 9092) for number in range(3)]
         self.looks += 1
         return self.kafka
@@ -99,19 +105,26 @@ class World:
         seen = self.seen()
         facts = Facts(samples.deployment(), samples.MODEL, seen.sets, 3, seen.engines)
         self.now += 1
-        said = self.roller.step(RESOURCE, facts.replace(**changes), seen)
-        asked = self.roller._asked
-        wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
-        return said
+        with self._before_answers():
+            return self.roller.step(RESOURCE, facts.replace(**changes), seen)
 
     def guarded(self, **changes: Any) -> frozenset[str]:
         """Return the components of which nobody may evict a pod."""
         seen = self.seen()
         facts = Facts(samples.deployment(), samples.MODEL, seen.sets, 3, seen.engines)
-        found = self.roller.guarded(facts.replace(**changes), seen)
+        with self._before_answers():
+            return self.roller.guarded(facts.replace(**changes), seen)
+
+    @contextmanager
+    def _before_answers(self) -> Iterator[None]:
+        """Keep what is asked in this block waiting until its end; return with the answer there."""
+        self.answers.clear()
+        try:
+            yield
+        finally:
+            self.answers.set()
         asked = self.roller._asked
-        wait_until(lambda: asked is None or asked.done(), 10, "Kafka has answered")
-        return found
+        wait_until(lambda: asked is None or asked.done(), LIMIT_S, "Kafka has answered")
 
     def until_done(self) -> list[str]:
         """Take steps to the end; what was done."""
