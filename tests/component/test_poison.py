@@ -139,6 +139,7 @@ def test_an_output_that_no_topic_takes_is_a_dead_letter(deploy: Deploy) -> None:
     assert [engine.status()["dead_letters"] for engine in deployment.engines] == [1, 1]
 
 
+@pytest.mark.long
 def test_a_record_whose_output_a_topic_does_not_take_is_set_aside(
     deploy: Deploy, kafka: Kafka
 ) -> None:
