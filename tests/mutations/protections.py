@@ -821,7 +821,7 @@ MUTATIONS = (
         "        signal.setitimer(signal.ITIMER_REAL, limit_s)\n",
         "",
         "tests/unit/engine/test_main.py::test_a_query_that_keeps_rows_back_is_told_with_the_versions",
-        "Timeout",
+        "waited for without end",
     ),
     Mutation(
         "I4",

@@ -10,6 +10,8 @@ from espha.engine.main import SilentSparkError, greet
 from espha.pipeline.session import worker_ended
 from espha.protocol.states import EndReason, ExitCode
 
+LIMIT_S = 20
+
 
 class Query:
     """Answers, or keeps its rows in some buffer."""
@@ -21,7 +23,7 @@ class Query:
 
     def greet(self) -> None:
         """Make an empty call."""
-        self._answered.wait()
+        assert self._answered.wait(LIMIT_S), "it is waited for without end"
 
 
 def test_a_query_that_keeps_rows_back_is_told_with_the_versions() -> None:
