@@ -869,7 +869,7 @@ MUTATIONS = (
         "self._leader.step(prove=self._change_model() or self._in_doubt())",
         "self._leader.step(prove=self._change_model())",
         "tests/unit/engine/test_roles.py::test_one_that_may_be_deposed_commits_without_input",
-        "inputs",
+        "== ()",
     ),
     Mutation(
         "live",
