@@ -54,7 +54,7 @@ test-unit: venv ## the pure parts
 test-component: jars servers ## engines and adapters as processes, with a real Kafka and ZooKeeper
 	@$(PYTEST) tests/component
 
-test-long: jars servers ## further tests of engines, a minute or more each, that `make test` leaves out
+test-long: jars servers ## further tests of engines, half a minute or more each, that `make test` leaves out
 	@$(PYTEST) tests/component -m long
 
 test-cluster: cluster demo-clean images ## the whole on the local cluster

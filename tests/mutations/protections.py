@@ -580,7 +580,7 @@ MUTATIONS = (
         "self._last - before > self._silent_s",
         "tests/unit/ha/test_kafka_probe.py::"
         "test_a_silent_broker_is_heard_anew_and_a_host_that_stops_does_not_count",
-        "3100",
+        "3500",
     ),
     Mutation(
         "live",
