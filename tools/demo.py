@@ -14,6 +14,7 @@ from rich.console import Console
 
 from espha.local.outcome import complaint, table
 from tools import ROOT
+from tools.clean import DEMO, delete
 from tools.demo_checker import PYTHON, Checker
 from tools.offline_cluster import clients, command
 from tools.offline_cluster import wait as waiting
@@ -26,7 +27,6 @@ NAME = "demo"
 CHECKER = Checker(NAMESPACE, NAME)
 ENOUGH_ROWS = 100
 POLL_SECONDS = 1.0  # each look is a kubectl process, and two cores have other work
-MARK = "espha.dev/demo"
 
 # Run inside pods by their own Python: there is no shell in between, and none is needed.
 KILL_ENGINE = """
@@ -111,7 +111,7 @@ def earlier() -> bool:
     found = clients.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
     if not found.strip():
         return False
-    if MARK not in json.loads(found)["metadata"].get("labels", {}):
+    if DEMO not in json.loads(found)["metadata"].get("labels", {}):
         raise Failure(
             f"the namespace {NAMESPACE} exists and is not of an earlier demo; "
             "set ESPHA_DEMO_NAMESPACE to another name"
@@ -124,13 +124,13 @@ def clean() -> None:
     if earlier():
         with step("removing the earlier demo"):
             kubectl("delete", "espha", "--all", "--timeout", "3m")
-            clients.kubectl("delete", "namespace", NAMESPACE, "--timeout", "3m")
+            delete([f"namespace/{NAMESPACE}"])
     namespace = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
             "name": NAMESPACE,
-            "labels": {MARK: "yes", "pod-security.kubernetes.io/enforce": "restricted"},
+            "labels": {DEMO: "yes", "pod-security.kubernetes.io/enforce": "restricted"},
         },
     }
     clients.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))

@@ -30,7 +30,7 @@ def made(prefix: str, *labels: str) -> Iterator[str]:
     name = f"{prefix}-{uuid.uuid4().hex[:6]}"
     create(name, *labels)
     yield name
-    clients.kubectl("delete", "namespace", name, "--wait=false")
+    clients.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
 
 
 def conditions(namespace: str, name: str) -> dict[str, dict[str, str]]:
