@@ -17,15 +17,12 @@ from chaos.reader import Reader
 from espha.kafka import reader
 from support.deployment import Deployment
 from support.feeder import Feeder
-from support.replicas import LIMIT_S, Replica, restarted
+from support.replicas import CALM, LIMIT_S, Replica, restarted
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
 
 SOURCE, OUTPUT = "cq/memory", "cq/outbound"
-
-CALM = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "4000"}
-"""No take-over happens only because the machine stood still for a second: tests count them."""
 
 
 class Line:

@@ -19,7 +19,7 @@ from espha_operator.status.reasons import Reason
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.feeder import Feeder
 from support.model_change import ask, digest, give, refusing
-from support.replicas import LIMIT_S, Replica
+from support.replicas import CALM, LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 from unit.operator.samples import MODEL, healthy
 
@@ -45,8 +45,7 @@ def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[D
     """The sample model; its engines are not started."""
     (tmp_path / "old.xml").write_text(OLD, encoding="utf-8")
     (tmp_path / "new.xml").write_text(NEW, encoding="utf-8")
-    calm = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "4000"}
-    made = Deployment(kafka, zookeeper, tmp_path, tmp_path / "old.xml", calm)
+    made = Deployment(kafka, zookeeper, tmp_path, tmp_path / "old.xml", CALM)
     try:
         yield made
     finally:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from chaos.poisoned import EATS, EXITS, HANGS, RAISES, SPINS, environment
-from component.test_failover import CALM, check_order_log
+from component.test_failover import check_order_log
 from component.test_writer import let_take
 from espha.protocol.sizes import CUT_BYTES, RECORD_BYTES
 from support.deployment import Deployment
 from support.models import SUB, source, xml
-from support.replicas import LIMIT_S
+from support.replicas import CALM, LIMIT_S
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component

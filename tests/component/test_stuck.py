@@ -13,7 +13,7 @@ import pytest
 
 from chaos.proxy import Proxy, Route
 from support.deployment import Deployment
-from support.replicas import Replica
+from support.replicas import CALM, Replica
 from support.servers import Kafka, ZooKeeper, free_ports, wait_until
 
 pytestmark = pytest.mark.component
@@ -49,8 +49,8 @@ while True:
             time.sleep(1000)
 """
 
-PATIENT = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "2000"}
-"""Nobody is ended only because the machine stood still for a second: tests count the reasons."""
+PATIENT = {**CALM, "ESPHA_FAILURE_TIMEOUT_MS": "2000"}
+"""Tests count the reasons of kills, and wait for a child that hangs to be killed."""
 
 Start = Callable[..., Replica]
 

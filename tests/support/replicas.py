@@ -5,7 +5,7 @@ import json
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from espha.local import replicas
 from espha.local.ports import HOST
@@ -14,6 +14,8 @@ from espha.local.waiting import wait_until
 
 LIMIT_S = 150.0
 """For longer than this nothing may stand still, however busy the machine is."""
+CALM: Final = {"ESPHA_SESSION_MS": "4000", "ESPHA_FAILURE_TIMEOUT_MS": "4000"}
+"""Settings of replicas that nobody takes for dead because the machine stood still for a second."""
 
 _LOOK_S = 0.1
 
