@@ -95,10 +95,13 @@ def compile_own(profile: str, jars: Path, classes: Path) -> None:
         classes: directory for the compiler.
     """
     debian.need("javac", "openjdk-17-jdk-headless")
-    sources = sorted(SOURCES[profile].rglob("*.java"))
+    own = SOURCES[profile]
+    sources = sorted(own.rglob("*.java"))
     libraries = f"{_spark()}/jars/*:{jars}/*" if profile == "engine" else f"{jars}/*"
     options = ("--release", "17", "-nowarn", "-cp", libraries, "-d", classes)
     command.run("javac", *options, *sources)
+    for resource in own.glob("*.xml"):
+        shutil.copy(resource, classes)
     jar = jars / OWN_JARS[profile]
     command.run("jar", "--create", "--file", jar, "--date", JAR_DATE, "-C", classes, ".")
 
