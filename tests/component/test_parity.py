@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructType
 
 from espha.model.events import BadRecord, Event
 from espha.model.types import checker
@@ -345,12 +346,12 @@ STYLES = {
 def test_events_are_written_alike(spark: SparkSession, name: str) -> None:
     style = STYLES[name]
     rows = [event for event in made(events) if is_unicode(event)]
-    struct = ",".join(
-        f"f{place}:{catalyst.SQL_TYPES[field.type]}" for place, field in enumerate(FIELDS)
-    )
+    struct = StructType().add("opcode", StringType()).add("flags", StringType())
+    for place, field in enumerate(FIELDS):
+        struct.add(f"f{place}", catalyst.KINDS[field.type])
     frame = spark.createDataFrame(
         [((event.opcode, event.flags, *event.values),) for event in rows],
-        f"w struct<opcode:string,flags:string,{struct}>",
+        StructType().add("w", struct),
     )
     written = frame.select(catalyst.encode(FIELDS, style, sf.col("w"))).collect()
     write = event_writer(FIELDS, style)

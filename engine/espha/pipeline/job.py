@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegerType, StringType, StructType
 
 from espha.connectors.files import record_layout, record_style
 from espha.connectors.topics import TopicPlan
@@ -374,18 +374,15 @@ class BatchJob:
             )
 
     def _output_schema(self) -> StructType:
-        windows = [
-            f"w{index} struct<opcode:string,flags:string,"
-            + ",".join(
-                f"f{place}:{codec.SQL_TYPES[field.type]}"
-                for place, field in enumerate(window.fields)
-            )
-            + ">"
-            for index, window in enumerate(self._outputs)
-        ]
-        return StructType.fromDDL(
-            ", ".join(["row int, ordinal int, kind int, text string", *windows])
-        )
+        text, whole = StringType(), IntegerType()
+        schema = StructType().add("row", whole).add("ordinal", whole).add("kind", whole)
+        schema.add("text", text)
+        for index, window in enumerate(self._outputs):
+            event = StructType().add("opcode", text).add("flags", text)
+            for place, field in enumerate(window.fields):
+                event.add(f"f{place}", codec.KINDS[field.type])
+            schema.add(f"w{index}", event)
+        return schema
 
 
 _asked_of: Final[Callable[[tuple[Any, ...]], Asked]] = partial(tuple.__new__, Asked)

@@ -1,10 +1,24 @@
 """CSV and JSON text to events and back, as Catalyst expressions; see `espha.records.text`."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
+from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
+from pyspark.sql.classic.column import Column as ClassicColumn
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from espha.model import Field, Window
 from espha.model.dates import plain, written
@@ -14,21 +28,22 @@ from espha.records.layout import Layout, Style
 from espha.records.quotes import QUOTES_PATTERN
 from espha.records.text import left_out
 
-SQL_TYPES = {
-    "int32": "int",
-    "int64": "bigint",
-    "double": "double",
-    "money": "double",
-    "string": "string",
-    "date": "bigint",
-    "stamp": "bigint",
-    "blob": "binary",
-    "array(i32)": "array<int>",
-    "array(i64)": "array<bigint>",
-    "array(dbl)": "array<double>",
+KINDS: Final[Mapping[str, DataType]] = {
+    "int32": IntegerType(),
+    "int64": LongType(),
+    "double": DoubleType(),
+    "money": DoubleType(),
+    "string": StringType(),
+    "date": LongType(),
+    "stamp": LongType(),
+    "blob": BinaryType(),
+    "array(i32)": ArrayType(IntegerType()),
+    "array(i64)": ArrayType(LongType()),
+    "array(dbl)": ArrayType(DoubleType()),
 }
 """Catalyst's type for each ESP type; dates are seconds, stamps microseconds since 1970."""
 
+_TEXT, _WHOLE_NUMBER = StringType(), LongType()
 _BAD = "bad"
 _CSV_READ = {
     "mode": "PERMISSIVE",
@@ -66,19 +81,19 @@ def parse(window: Window, how: Layout, value: Column) -> Column:
     that this one became, so that the text is parsed once and not once a field.
     """
     json = how.format == "json"
-    columns = [("opcode", "string"), ("flags", "string")]
+    columns: list[tuple[str, DataType]] = [("opcode", _TEXT), ("flags", _TEXT)]
     for field in window.fields:
         still_text = _is_text(field, how.date_format, json)
-        columns.append((field.name, "string" if still_text else SQL_TYPES[field.type]))
+        columns.append((field.name, _TEXT if still_text else KINDS[field.type]))
     if json:
-        return sf.from_json(value, _ddl(columns), _JSON_READ)
+        return _parsed("json", value, columns, _JSON_READ)
     # By place: a field may have the name of one of our own columns.
     columns = [(f"c{place}", kind) for place, (_, kind) in enumerate(columns)]
     missing = left_out(window, how)
     if missing is not None:
         del columns[missing + 2]
     first, *others = [
-        sf.from_csv(text, _ddl(columns), {**_CSV_READ, "sep": how.delimiter})
+        _parsed("csv", text, columns, {**_CSV_READ, "sep": how.delimiter})
         for text in _completed(value, how)
     ]
     return sf.when(first[_BAD].isNull(), first).otherwise(*others) if others else first
@@ -126,7 +141,7 @@ def read_dates(window: Window, how: Layout, parsed: Column, value: Column) -> Co
     for place, field in enumerate(window.fields):
         name = field.name if json else f"c{place + 2}"
         if place == missing:
-            cell = sf.lit(None).cast(SQL_TYPES[field.type])
+            cell = sf.lit(None).cast(KINDS[field.type])
         elif texts[place]:
             cell = _value(parsed[name], field, how.date_format)
             lost = lost | (parsed[name].isNotNull() & cell.isNull())
@@ -145,9 +160,14 @@ def read_dates(window: Window, how: Layout, parsed: Column, value: Column) -> Co
     )
 
 
-def _ddl(columns: list[tuple[str, str]]) -> str:
-    quoted = [f"`{name.replace('`', '``')}` {kind}" for name, kind in columns]
-    return ", ".join([*quoted, f"{_BAD} string"])
+def _parsed(
+    format: str, text: Column, columns: list[tuple[str, DataType]], options: Mapping[str, str]
+) -> Column:
+    """Return what Spark's from_csv or from_json would; see Parsed.java."""
+    fields = [StructField(name, kind) for name, kind in (*columns, (_BAD, _TEXT))]
+    jvm, own = cast("Any", SparkContext._jvm), cast("Any", text)
+    read = getattr(jvm.dev.espha.Parsed, format)
+    return ClassicColumn(read(own._jc, StructType(fields).json(), dict(options)))
 
 
 def encode(fields: Sequence[Field], style: Style, event: Column) -> Column:
@@ -177,7 +197,7 @@ def _text(cell: Column, field: Field, precision: int | None) -> Column:
     def number(value: Column) -> Column:
         double = "dbl" in field.type or field.type in ("double", "money")
         if precision is None or not double:
-            return value.cast("string")
+            return value.cast(_TEXT)
         plain = sf.format_string(f"%.{precision}f", value)
         if not tiny(precision):
             return plain
@@ -196,7 +216,7 @@ def _text(cell: Column, field: Field, precision: int | None) -> Column:
 
 def _quoted(cell: Column) -> Column:
     """Quote text where `espha.records.text.quoted` does; `to_csv` forgets blanks at ends."""
-    text = cell.cast("string")
+    text = cell.cast(_TEXT)
     inside = sf.replace(text, sf.lit('"'), sf.lit('""'))
     return sf.when(text.rlike(_QUOTES), sf.concat(sf.lit('"'), inside, sf.lit('"'))).otherwise(text)
 
@@ -253,7 +273,7 @@ def _value(cell: Column, field: Field, date_format: str) -> Column:
     ticks = sf.unix_seconds(time) if field.type == "date" else sf.unix_micros(time)
     if date_format and only_digits(date_format):
         return ticks
-    return sf.coalesce(sf.when(cell.rlike(_WHOLE), cell.try_cast("bigint")), ticks)
+    return sf.coalesce(sf.when(cell.rlike(_WHOLE), cell.try_cast(_WHOLE_NUMBER)), ticks)
 
 
 def _read_time(cell: Column, date_format: str) -> Column:
@@ -261,21 +281,22 @@ def _read_time(cell: Column, date_format: str) -> Column:
     try:
         pattern = java_pattern(date_format, reading=True)
     except CodecError:
-        return sf.lit(None).cast("timestamp")
+        return sf.lit(None).cast(TimestampType())
     return sf.try_to_timestamp(cell, sf.lit(pattern))
 
 
 def _read_array(cell: Column, field: Field) -> Column:
-    kind = SQL_TYPES[field.type].removeprefix("array<").removesuffix(">")
+    whole = KINDS[field.type]
+    kind = cast("ArrayType", whole).elementType
     inner = sf.substring(cell, 2, sf.length(cell) - 2)
     texts = sf.split(inner, ";")
-    pattern = _NUMBER if kind == "double" else _WHOLE
+    pattern = _NUMBER if kind == DoubleType() else _WHOLE
 
     def good(text: Column) -> Column:
         empty = sf.trim(text) == ""
         return empty | (sf.trim(text).rlike(pattern) & sf.trim(text).try_cast(kind).isNotNull())
 
-    values = sf.when(sf.trim(inner) == "", sf.array().cast(f"array<{kind}>")).otherwise(
+    values = sf.when(sf.trim(inner) == "", sf.array().cast(whole)).otherwise(
         sf.transform(texts, lambda text: sf.trim(text).try_cast(kind))
     )
     fine = sf.forall(texts, good) & cell.startswith("[") & cell.endswith("]")
