@@ -1,5 +1,6 @@
-"""Options of Java for the JVMs of engines and of servers."""
+"""The Java of engines and of servers, and its options."""
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,13 @@ LATE_COMPILER: Final = (
 
 Else it takes a third of what a start costs, at the very moment at which all wait for it.
 """
+
+
+def java_program() -> str:
+    """Return the `java` to start: of $JAVA_HOME, else the first one on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    own = Path(home) / "bin" / "java" if home else None
+    return str(own) if own and own.exists() else "java"
 
 
 def class_archive(archive: Path) -> tuple[str, ...]:

@@ -3,19 +3,23 @@
 import hashlib
 import os
 import signal
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, cast
 
+import pyspark
 import pytest
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from espha.connectors.topics import topic_plan
 from espha.ha.progress_judge import PAGE_RECORDS
+from espha.jvm import java_program
 from espha.local.processes import family
-from espha.pipeline import stream
+from espha.pipeline import gateway, stream
 from espha.pipeline.channel import ChannelError
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
 from espha.pipeline.session import start_jvm, worker_ended
@@ -320,6 +324,44 @@ def test_other_masters_are_refused_before_anything_starts(master: str) -> None:
     """With them an engine would wait for ever, for rows in another JVM or that came only once."""
     with pytest.raises(ValueError, match="shares one JVM"):
         start_jvm(master, JAR_CACHE / "engine")
+
+
+def test_the_jvm_has_the_options_of_sparks_own_launcher() -> None:
+    """A newer Spark may want others."""
+    spark = Path(pyspark.__file__).parent
+    launcher = ["org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit", "shell"]
+    command = [java_program(), "-cp", str(spark / "jars" / "*"), *launcher]
+    variables = {"SPARK_HOME": str(spark), "SPARK_SCALA_VERSION": "2.13", "SPARK_ENV_LOADED": "1"}
+    done = subprocess.run(
+        command, env={**os.environ, **variables}, capture_output=True, text=True, check=True
+    )
+    said = done.stdout.strip("\0\n").split("\0")
+    options = said[said.index("-Xmx1g") + 1 : said.index(launcher[1])]
+    assert tuple(options) == gateway.SPARK_OPTIONS
+
+
+def test_a_jvm_that_does_not_start_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(PySparkRuntimeError, match="gateway process exited"):
+        gateway.start(["-Xmx1k"], [])
+    assert "Too small maximum heap" in capfd.readouterr().out
+
+
+def test_workers_import_compiled_packages(spark: SparkSession, sample: BatchJob) -> None:
+    """Not those in Spark's archive of sources, which costs each start a second and a half."""
+    sample.run([Batch(None, 1, 0, [])])
+    jvm = cast("Any", spark.sparkContext)._gateway.proc.pid
+    (daemon, *_) = [pid for pid in family(jvm) if b"-m\0espha.pipeline.daemon" in cmdline(pid)]
+    pairs = Path(f"/proc/{daemon}/environ").read_bytes().split(b"\0")
+    variables = dict(pair.split(b"=", 1) for pair in pairs if pair)
+    assert b"pyspark.zip" not in variables[b"PYTHONPATH"]
+    assert variables[b"PYTHONHASHSEED"] == b"0"
+
+
+@pytest.mark.parametrize("name", ["core", "mapred", "yarn"])
+def test_hadoop_reads_none_of_its_long_defaults(spark: SparkSession, name: str) -> None:
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    assert "espha-engine.jar" in loader.getResource(f"{name}-default.xml").toString()
 
 
 def asked(job: BatchJob, order: CheckpointOrder, batches: Sequence[Batch]) -> CheckpointBegun:

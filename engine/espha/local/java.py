@@ -1,24 +1,16 @@
 """The Java that Kafka, ZooKeeper and Spark run on."""
 
 import functools
-import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
+from espha.jvm import java_program
 from espha.local.errors import LocalError
 
 OLDEST = 17
 _HINT = "install a JRE (Debian: openjdk-17-jre-headless), or set JAVA_HOME to one"
 _VERSION = re.compile(r'version "(?:1\.)?([0-9]+)')
-
-
-def java_program() -> str:
-    """Return the `java` to start: of $JAVA_HOME, else the first one on the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    own = Path(home) / "bin" / "java" if home else None
-    return str(own) if own and own.exists() else "java"
 
 
 @functools.cache

@@ -13,11 +13,10 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from espha.connectors.topics import own_settings
-from espha.jvm import LARGE_PAGES, LATE_COMPILER, SERIAL, class_archive
+from espha.jvm import LARGE_PAGES, LATE_COMPILER, SERIAL, class_archive, java_program
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.jars import own_jar
-from espha.local.java import java_program
 from espha.local.ports import HOST, free_ports, listens
 from espha.local.waiting import wait_until
 from espha.pipeline.jars import OWN_JARS

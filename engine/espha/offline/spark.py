@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from espha.jvm import java_program
 from espha.model import Field, Project
 from espha.model.events import Event
 from espha.offline.arrivals import Arrival
@@ -34,8 +35,7 @@ def why_no_spark(jars: Path) -> str:
     for module in ("pyspark", "pandas", "pyarrow"):
         if find_spec(module) is None:
             return f"the Python package {module} is not installed (espha[engine])"
-    home = os.environ.get("JAVA_HOME")
-    if not (home and (Path(home) / "bin/java").exists()) and shutil.which("java") is None:
+    if shutil.which(java_program()) is None:
         return "there is no java"
     if not any(jars.glob("espha-*.jar")):
         return f"the engine's jar is not in {jars} (ESPHA_JARS)"

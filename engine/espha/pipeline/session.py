@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from espha.jvm import FRESH_DNS, LARGE_PAGES, LATE_COMPILER, SERIAL, class_archive
+from espha.pipeline import gateway
 from espha.pipeline.jars import archive_beside, unfinished
 from espha.pipeline.stream import BUFFER_BYTES, PAGE_BYTES
 from espha.protocol.settings import HEAP_MIB, local_master
@@ -37,6 +37,9 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Nobody asks for these counters.
+    "spark.metrics.executorMetricsSource.enabled": "false",
+    "spark.metrics.staticSources.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # There is nothing to clean, and its cleaner would have the JVM stop for a full collection of
@@ -46,8 +49,6 @@ _SETTINGS = {
     "spark.python.daemon.module": "espha.pipeline.daemon",
     "spark.python.worker.reuse": "false",
 }
-_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
-"""PySpark connects to the JVM behind this port, where it is set."""
 _WORKER_ENDED = (
     "Python worker exited unexpectedly",
     "org.apache.spark.api.python.PythonException",
@@ -78,15 +79,18 @@ def open_session(
 
     Raises:
         ValueError: an engine cannot run on that master.
+        pyspark.errors.PySparkRuntimeError: a new JVM ended at once; what it said is in the log.
     """
-    conf = _conf(master, jars, heap_mib, write_archive=write_archive)
-    held = None
-    if _GATEWAY_PORT in os.environ:
+    conf, held = _conf(master), None
+    if gateway.PORT in os.environ:
         SparkContext._ensure_initialized()
         jvm: Any = SparkContext._jvm
         held = jvm.JavaSparkContext.fromSparkContext(
             jvm.org.apache.spark.SparkContext.getOrCreate()
         )
+    elif SparkContext._gateway is None:
+        started = gateway.start(*_started_with(jars, heap_mib, write_archive=write_archive))
+        SparkContext._ensure_initialized(gateway=started)
     context = SparkContext(conf=conf, jsc=held)
     session = SparkSession(context, _bare_session(context))
     session.sparkContext.setLogLevel("WARN")
@@ -100,16 +104,16 @@ def start_jvm(master: str, jars: Path, heap_mib: int = HEAP_MIB) -> "Jvm":
         ValueError: an engine cannot run on that master.
         pyspark.errors.PySparkRuntimeError: it ended at once; what it said stands in the log.
     """
-    conf = _conf(master, jars, heap_mib)
-    gateway = launch_gateway(conf)
-    wanted = gateway.jvm.SparkConf()
+    conf = _conf(master)
+    started = gateway.start(*_started_with(jars, heap_mib))
+    wanted = started.jvm.SparkConf()
     for key, value in conf.getAll():
         wanted.set(key, value)
-    gateway.jvm.org.apache.spark.SparkContext.getOrCreate(wanted)
-    parameters = gateway.gateway_parameters
-    os.environ[_GATEWAY_PORT] = str(parameters.port)
-    os.environ["PYSPARK_GATEWAY_SECRET"] = parameters.auth_token
-    return Jvm(gateway)
+    started.jvm.org.apache.spark.SparkContext.getOrCreate(wanted)
+    parameters = started.gateway_parameters
+    os.environ[gateway.PORT] = str(parameters.port)
+    os.environ[gateway.SECRET] = parameters.auth_token
+    return Jvm(started)
 
 
 def _bare_session(context: Any) -> Any:
@@ -162,23 +166,21 @@ def worker_ended(error: BaseException) -> bool:
     return any(said in str(error) for said in _WORKER_ENDED)
 
 
-def _conf(master: str, jars: Path, heap_mib: int, *, write_archive: bool = False) -> SparkConf:
+def _conf(master: str) -> SparkConf:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers must be of this very Python
-    names = [*jars.glob("kafka-clients-*.jar"), *jars.glob("espha-*.jar")]
+    conf = SparkConf(loadDefaults=False).setMaster(local_master(master)).setAppName("espha")
+    return conf.setAll(list(_SETTINGS.items()))
+
+
+def _started_with(
+    jars: Path, heap_mib: int, *, write_archive: bool = False
+) -> tuple[list[str], list[Path]]:
+    """Return the options of an engine's JVM, and the jars that come before those of Spark."""
     archive = archive_beside(jars)
+    options = [f"-Xmx{heap_mib}m", *_JAVA]
     if write_archive:
-        java = (*_JAVA, f"-XX:ArchiveClassesAtExit={unfinished(archive)}")
+        options.append(f"-XX:ArchiveClassesAtExit={unfinished(archive)}")
     elif archive.exists():
-        java = (*_JAVA, *class_archive(archive))
-    else:
-        java = _JAVA
-    return (
-        SparkConf(loadDefaults=False)
-        .setMaster(local_master(master))
-        .setAppName("espha")
-        .setAll(list(_SETTINGS.items()))
-        .set("spark.driver.memory", f"{heap_mib}m")
-        .set("spark.driver.extraClassPath", ":".join(map(str, sorted(names))))
-        .set("spark.driver.extraJavaOptions", " ".join(java))
-    )
+        options += class_archive(archive)
+    return options, sorted([*jars.glob("kafka-clients-*.jar"), *jars.glob("espha-*.jar")])
