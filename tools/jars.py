@@ -58,8 +58,12 @@ def archives() -> list[Path]:
     """Return the archives of classes of an engine's JVM and of a broker; make what is missing."""
     engine, kafka = directory("engine"), directory("kafka")
     program = (sys.executable, "-m", "espha.pipeline.archive")
-    spark = class_path_facts(_spark() / "jars")
-    own = _archive(archive_beside(engine), engine, *program, by=spark)
+    started_by = [
+        (ROOT / "engine" / "espha" / name).read_text()
+        for name in ("jvm.py", "pipeline/gateway.py", "pipeline/session.py", "pipeline/archive.py")
+    ]
+    by = "\n".join([class_path_facts(_spark() / "jars"), *started_by])
+    own = _archive(archive_beside(engine), engine, *program, by=by)
     script = ROOT / "images" / "kafka" / "start" / "kafka-archive"
     target = kafka.with_suffix(".jsa")
     return [own, _archive(target, kafka, "sh", script, kafka, target, by=script.read_text())]

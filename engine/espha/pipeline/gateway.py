@@ -2,7 +2,7 @@
 
 PySpark itself does so with `spark-submit`: a JVM that makes a command line, and then one that reads
 what to submit from it, looks for jars and sets up its log twice. It also has each worker import
-PySpark from an archive of sources, which are compiled at each start. Together that was a third of
+PySpark from an archive of sources, which are compiled at each start. Together that was a fifth of
 what the start of an engine costs in processor time.
 """
 

@@ -43,7 +43,7 @@ KINDS: Final[Mapping[str, DataType]] = {
 }
 """Catalyst's type for each ESP type; dates are seconds, stamps microseconds since 1970."""
 
-_TEXT, _WHOLE_NUMBER = StringType(), LongType()
+_TEXT = StringType()
 _BAD = "bad"
 _CSV_READ = {
     "mode": "PERMISSIVE",
@@ -273,7 +273,7 @@ def _value(cell: Column, field: Field, date_format: str) -> Column:
     ticks = sf.unix_seconds(time) if field.type == "date" else sf.unix_micros(time)
     if date_format and only_digits(date_format):
         return ticks
-    return sf.coalesce(sf.when(cell.rlike(_WHOLE), cell.try_cast(_WHOLE_NUMBER)), ticks)
+    return sf.coalesce(sf.when(cell.rlike(_WHOLE), cell.try_cast(LongType())), ticks)
 
 
 def _read_time(cell: Column, date_format: str) -> Column:
