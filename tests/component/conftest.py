@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -18,7 +19,8 @@ from support.servers import JAR_CACHE, Kafka, ZooKeeper
 CLIENT_TUNING["log_level"] = 2
 # Starts of engines are most of what these tests take: the better compiler would not pay here.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
-
+# As on the machine of somebody who has installed Spark; engines must not look there.
+os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
 
 MOST_LEFT_OPEN = 50
 """Files and connections that a test may leave open."""

@@ -346,12 +346,16 @@ def test_a_jvm_that_does_not_start_is_an_error(capfd: pytest.CaptureFixture[str]
     assert "Too small maximum heap" in capfd.readouterr().out
 
 
+def workers(spark: SparkSession) -> list[int]:
+    """Return the processes of Spark's daemon of workers, parents first."""
+    jvm = cast("Any", spark.sparkContext)._gateway.proc.pid
+    return [pid for pid in family(jvm) if b"-m\0espha.pipeline.daemon" in cmdline(pid)]
+
+
 def test_workers_import_compiled_packages(spark: SparkSession, sample: BatchJob) -> None:
     """Not those in Spark's archive of sources, which costs each start a second and a half."""
     sample.run([Batch(None, 1, 0, [])])
-    jvm = cast("Any", spark.sparkContext)._gateway.proc.pid
-    (daemon, *_) = [pid for pid in family(jvm) if b"-m\0espha.pipeline.daemon" in cmdline(pid)]
-    pairs = Path(f"/proc/{daemon}/environ").read_bytes().split(b"\0")
+    pairs = Path(f"/proc/{workers(spark)[0]}/environ").read_bytes().split(b"\0")
     variables = dict(pair.split(b"=", 1) for pair in pairs if pair)
     assert b"pyspark.zip" not in variables[b"PYTHONPATH"]
     assert variables[b"PYTHONHASHSEED"] == b"0"
@@ -536,16 +540,15 @@ def test_a_query_that_does_not_move_is_given_up(
 ) -> None:
     """No call waits without end: here the worker is frozen."""
     sample.run([Batch(None, 1, 0, [])])
-    jvm = cast("Any", spark.sparkContext)._gateway.proc.pid
-    workers = [pid for pid in family(jvm) if b"-m\0espha.pipeline.daemon" in cmdline(pid)]
+    frozen = workers(spark)
     monkeypatch.setattr(stream, "_LIMIT_S", 1)
-    for pid in workers:
+    for pid in frozen:
         os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(ChannelError, match="has not moved"):
             sample.run([Batch(1, 2, 0, [])])
     finally:
-        for pid in workers:
+        for pid in frozen:
             os.kill(pid, signal.SIGCONT)
 
 

@@ -104,7 +104,8 @@ def start(options: Sequence[str], class_path: Sequence[Path]) -> Any:
 def _environment(own: Mapping[str, str], told: Path) -> dict[str, str]:
     """Return the variables of the JVM, which hands them on to its workers.
 
-    Without a home of Spark they import what is installed beside their Python.
+    Without a home of Spark they import what is installed beside their Python. Text has the same
+    hash in all of them, as with `spark-submit`.
     """
     kept = {name: value for name, value in own.items() if name != "SPARK_HOME"}
     return {**kept, "PYTHONHASHSEED": "0", _CONNECTION: str(told)}
