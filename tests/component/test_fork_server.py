@@ -90,6 +90,23 @@ def test_a_killed_engine_process_comes_back_on_the_same_jvm(deployment: Deployme
     assert states[:4] == ["0.000000", "1.000000", "3.000000", "6.000000"], "the state came along"
 
 
+@pytest.mark.skipif(
+    not Path("/proc/self/autogroup").exists(), reason="this Linux shares the processor by processes"
+)
+def test_an_engine_that_starts_leaves_the_processor_to_others(deployment: Deployment) -> None:
+    """Its JVM and worker are in its fork server's session."""
+    engine = deployment.engines[0]
+    os.kill(engine.child(), signal.SIGKILL)
+    wait_until(lambda: share(engine.jvm()) == 10, 60, "it stands back")
+    wait_until(lambda: engine.is_in("active"), BACK_S, "the engine is back")
+    assert (share(engine.jvm()), share(engine.child())) == (0, 0)
+
+
+def share(pid: int) -> int:
+    """Return the nice value of a process's session among all sessions."""
+    return int(Path(f"/proc/{pid}/autogroup").read_text().split()[-1])
+
+
 def test_a_killed_worker_comes_back_on_the_same_jvm(deployment: Deployment) -> None:
     """It held the state, which the next one gets from a snapshot or the log."""
     engine = deployment.engines[0]

@@ -20,6 +20,7 @@ from importlib.metadata import version
 
 import structlog
 
+from espha.autogroup import take_usual_share
 from espha.connectors.topics import TopicPlan
 from espha.engine.agreement import Agreement
 from espha.engine.background import Background
@@ -161,6 +162,8 @@ class Engine:
         self._divided = divided
         self._witness = Witness(log, inputs, self._doing)
         self._state = EngineState.STARTING
+        self._started = False
+        """It has been in step with the others, and has the processor like these."""
         self._name = name
         self._deciding = threading.Lock()
         self._fencing: Background | None = None
@@ -382,6 +385,8 @@ class Engine:
 
     def _report(self, state: EngineState) -> None:
         at = self._at
+        if not self._started and state in _KEEPS:
+            self._started = take_usual_share()
         if state is not self._state:
             _LOG.info("state", state=state, sequence=at.sequence, epoch=at.epoch)
         self._state = state

@@ -5,6 +5,8 @@ processor time. The fork server does that once. It forks an engine process whene
 asks; that one opens its session on the JVM that runs already. What an engine process that has died
 left in the JVM is ended before anything else happens: its query, its worker, a fence under way.
 
+An engine that starts leaves the processor to those that run: `espha.autogroup`.
+
 The supervisor's requests, and the answers, go over a socket pair; see `espha.protocol.control`.
 
 The fork server ends, and the JVM with it, when the supervisor or the JVM ends, when the JVM cannot
@@ -27,6 +29,7 @@ from typing import NoReturn
 
 import structlog
 
+from espha.autogroup import STARTING, stand_back
 from espha.garbage import spare_the_living
 from espha.jsonlog import configure
 from espha.pipeline.session import Jvm, start_jvm
@@ -71,6 +74,7 @@ class _ForkServer:
         for _ in range(_LIVES):
             self._wait_for(self._talk.fileno())
             stdin, status = self._request()
+            stand_back(STARTING)
             pid = os.fork()
             if pid == 0:
                 self._engine(stdin, status)
@@ -125,6 +129,7 @@ class _ForkServer:
         """Be the engine process."""
         try:
             os.setsid()
+            stand_back(STARTING)
             ctypes.CDLL(None).prctl(_PR_SET_NAME, PROCESS_NAME.encode())
             os.dup2(stdin, 0)
             os.close(stdin)
@@ -154,6 +159,7 @@ class _ForkServer:
 def main() -> None:
     """Serve the supervisor that has started this process."""
     configure()
+    stand_back(STARTING)
     die_with_parent()
     talk = socket.socket(fileno=int(os.environ.pop(FORK_SERVER_FD_VARIABLE)))
     talk.set_inheritable(False)

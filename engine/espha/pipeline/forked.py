@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from espha.autogroup import LEAST, stand_back
 from espha.cgroup import CGROUP, PROC, memory_limit, memory_of, memory_taken
 from espha.durable import write_all
 from espha.kernel import Kernel
@@ -30,7 +31,6 @@ _SECONDS = 600
 """A checkpoint that takes longer is given up: all that changes meanwhile is in memory twice."""
 _COPIED = 2
 """One part in so many of the worker's memory is copied at most, as measured."""
-_AUTOGROUP = Path("/proc/self/autogroup")
 _LIBC = ctypes.CDLL(None)
 
 
@@ -126,8 +126,7 @@ def _stand_back() -> None:
     """
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     os.setsid()
-    with contextlib.suppress(OSError):  # this Linux knows no such shares
-        _AUTOGROUP.write_text("19")
+    stand_back(LEAST)
 
 
 def _taken(kernel: Kernel, sequence: int, order: CheckpointOrder) -> CheckpointReport:
