@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ from tools.offline_cluster import clients
 
 DOCS = ROOT / "docs" / "chaos"
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+_ENDING = threading.Event()
 _USUAL = "engine,supervisor,pod"
 _OWN_DEPLOYMENT = ("cluster", "plain", "power", "volume", "idle")
 """Needs of faults that no other fault goes with."""
@@ -84,7 +86,7 @@ def main(
     elif "plain" in {FAULTS[name].needs for name in names}:
         model = "plain"
     had = shown.counts() if fill else {}
-    plan = Plan(names, count, rate, model, _seed(seed), leg, soak, warm_up, had, minutes)
+    plan = Plan(names, count, rate, model, _seed(seed), leg, soak, warm_up, had, minutes, _ENDING)
     for outcome in _outcomes(plan) if not show else ():
         runs.append(report.run_of(plan, _source(), outcome))
         report.save(output, runs)
@@ -105,8 +107,14 @@ def _show(shown: Summary, path: Path) -> None:
         _CONSOLE.print(problem, markup=False, highlight=False)
 
 
-def _interrupt_once(*_: object) -> None:
-    """End the campaign, and let nothing disturb what ends its processes."""
+def _interrupt(*_: object) -> None:
+    """End the campaign behind the strike under way; a second time at once.
+
+    Then nothing disturbs what ends its processes.
+    """
+    if not _ENDING.is_set():
+        _ENDING.set()
+        return
     for number in _INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -193,5 +201,5 @@ def _source() -> report.Source:
 
 if __name__ == "__main__":
     for each in _INTERRUPTS:
-        signal.signal(each, _interrupt_once)
+        signal.signal(each, _interrupt)
     typer.run(main)

@@ -35,6 +35,7 @@ class Plan:
             0 they compile simply, and soon.
         had: how often each has struck before; so much less often it strikes now.
         minutes: no leg begins after so long; 0: all of them do.
+        ending: once it is set, the strike under way is the last one, and its leg is judged.
     """
 
     faults: tuple[str, ...]
@@ -47,6 +48,7 @@ class Plan:
     warm_up_s: float = 0.0
     had: Mapping[str, int] = field(default_factory=dict)
     minutes: float = 0.0
+    ending: threading.Event = field(default_factory=threading.Event)
 
     @property
     def needs(self) -> set[str]:
@@ -99,6 +101,8 @@ def campaign(plan: Plan, folder: Path, say: Say) -> Iterator[Outcome]:
                     return
                 outcome = _leg(plan, site, number, names, say)
                 yield outcome
+                if plan.ending.is_set():
+                    return
                 if outcome.error:
                     whole = False
                     break
@@ -126,14 +130,15 @@ def _leg(plan: Plan, site: Site, number: int, names: list[str], say: Say) -> Out
             trial.start()
             say(f"{trial.id}: three engines in sync, {plan.rate:g} rows a second")
             if plan.warm_up_s:  # in each leg: its engines are new
-                time.sleep(plan.warm_up_s)
+                plan.ending.wait(plan.warm_up_s)
                 trial.wait_in_sync(0.0)
             epoch = trial.epoch()
             if number == 0 and plan.soak_minutes:
-                outcome.soak = _soak(trial, plan.soak_minutes, say)
-                outcome.soak_minutes = plan.soak_minutes
+                _soak(trial, plan, outcome, say)
                 outcome.false_failovers, epoch = trial.epoch() - epoch, trial.epoch()
             for place, name in enumerate(names, start=1):
+                if plan.ending.is_set():
+                    break
                 epoch = _fault(trial, name, chance, epoch, outcome)
                 say(f"[{place}/{len(names)}] {_told(outcome.strikes[-1])}")
             outcome.false_failovers += trial.epoch() - epoch
@@ -210,23 +215,22 @@ def _told(strike: Strike) -> str:
     )
 
 
-def _soak(trial: Trial, minutes: float, say: Say) -> Gaps:
-    """Let the load run; say each minute where things stand; return the longest gaps."""
-    longest = Gaps()
+def _soak(trial: Trial, plan: Plan, outcome: Outcome, say: Say) -> None:
+    """Let the load run; say each minute where things stand; note the longest gaps."""
     with Seconds() as seconds:
-        for minute in range(1, round(minutes) + 1):
+        for minute in range(1, round(plan.soak_minutes) + 1):
             seen = max(0, len(trial.reader.refresh()) - 1)
-            time.sleep(60)
+            if plan.ending.wait(60):
+                return
             trial.wait_in_sync(0.0)
             gaps = seconds.gaps([each.time for each in trial.reader.refresh()[seen:]])
-            longest = longest.and_of(gaps)
+            outcome.soak, outcome.soak_minutes = outcome.soak.and_of(gaps), minute
             snapshots = [_snapshot(pod.status()) for pod in trial.pods]
             say(
                 f"minute {minute}: {len(trial.reader.arrivals)} outputs, epoch {trial.epoch()}, "
                 f"longest gap {gaps.longest_ms:.0f} ms, {gaps.quiet_ms:.0f} of quiet seconds; "
                 f"{', '.join(filter(None, snapshots))}"
             )
-    return longest
 
 
 def _snapshot(status: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Faults that only a cluster has, struck at the demo's deployment while its output is watched."""
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,20 +24,30 @@ def campaign(plan: Plan, say: Callable[[str], None]) -> Iterator[Outcome]:
     for number, names in enumerate(plan.legs()):
         outcome = Outcome()
         try:
-            _leg(names, Random(f"{plan.seed} {number}"), outcome, say)
+            _leg(names, Random(f"{plan.seed} {number}"), outcome, say, plan.ending)
         except Failure as failure:
             outcome.error = str(failure)
             say(f"ERROR {failure}")
         yield outcome
+        if plan.ending.is_set():
+            return
 
 
-def _leg(names: list[str], chance: Random, outcome: Outcome, say: Callable[[str], None]) -> None:
+def _leg(
+    names: list[str],
+    chance: Random,
+    outcome: Outcome,
+    say: Callable[[str], None],
+    ending: threading.Event,
+) -> None:
     demo.install()
     demo.clean()
     demo.deploy()
     demo.start_input()
     started = time.monotonic()
     for place, name in enumerate(names, start=1):
+        if ending.is_set():
+            break
         strike = _fault(name, chance)
         outcome.strikes.append(strike)
         took = strike.ended - strike.struck

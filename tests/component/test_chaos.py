@@ -4,10 +4,12 @@
 """
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -100,26 +102,48 @@ def test_a_zombie_is_fenced_and_comes_back_as_a_standby(
     assert log.count("hot failover state switched to active") == 1
 
 
-def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Also a second one, and where a shell had interrupts ignored."""
-    deaf = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
-    chaos = [sys.executable, "-m", "chaos", "--warm-up", "0", "--output", str(tmp_path / "o.json")]
-    with (tmp_path / "log").open("wb") as log:
-        run = subprocess.Popen(
-            [*deaf, *chaos],
-            cwd=ROOT,
-            env={**ENVIRONMENT, "TMPDIR": str(tmp_path)},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
+def test_an_interrupt_ends_a_campaign_behind_the_fault_under_way(tmp_path: Path) -> None:
+    """What it has found until then counts."""
+    report = tmp_path / "o.json"
+    with _campaign(tmp_path, "--faults", "engine", "--count", "1000", "--leg", "1000") as run:
+        log = tmp_path / "log"
+        wait_until(lambda: b"[1/1000]" in log.read_bytes(), 240, "a fault has struck")
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(180) == 0, log.read_text()
+    (leg,) = json.loads(report.read_text())["runs"]
+    assert 1 <= len(leg["strikes"]) <= 2
+    assert leg["error"] == ""
+    assert leg["rows_out"] == leg["rows_in"] > 0
+    assert sum(leg["damage"].values()) == 0
+
+
+def test_a_second_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Also a third one, and where a shell had interrupts ignored."""
+    with _campaign(tmp_path) as run:
         wait_until(lambda: len(_engines(run.pid)) == 3, 120, "three supervisors are there")
         everything = family(run.pid)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
             run.send_signal(number)
         run.wait(60)
         wait_until(lambda: not any(map(_lives, everything)), 30, "all of it has ended")
+
+
+@contextlib.contextmanager
+def _campaign(folder: Path, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a campaign as a program, whose output goes to `log`; end what is left of it."""
+    deaf = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+    chaos = [sys.executable, "-m", "chaos", "--warm-up", "0", "--output", str(folder / "o.json")]
+    with (folder / "log").open("wb") as log:
+        run = subprocess.Popen(
+            [*deaf, *chaos, *options],
+            cwd=ROOT,
+            env={**ENVIRONMENT, "TMPDIR": str(folder)},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield run
     finally:
         for pid in family(run.pid):
             with contextlib.suppress(ProcessLookupError):
