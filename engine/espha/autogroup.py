@@ -15,31 +15,38 @@ STARTING = 10
 LEAST = 19
 _USUAL = 0
 _TRIES, _AGAIN_S = 5, 0.1
+_standing_back: set[int] = set()
+"""Who has done that and has not taken the usual share again: this process, and whoever forked it
+behind that."""
 
 
 def stand_back(nice: int) -> None:
     """Let others have the processor first: sessions that have no nice value, or a lower one."""
+    process = os.getpid()
     for _ in range(_TRIES):
-        if _share("self", nice):
+        if _share(process, nice):
+            _standing_back.add(process)
             return
         time.sleep(_AGAIN_S)
 
 
 def take_usual_share() -> bool:
-    """Have the processor like all others from now on, this session and that of its parent.
+    """Have the processor like all others from now on, and whoever forked this process, too.
 
     Returns:
         False: Linux wants to be asked again a little later.
     """
-    return all(_share(process, _USUAL) for process in (os.getppid(), "self"))
+    for process in tuple(_standing_back):
+        if not _share(process, _USUAL):
+            return False
+        _standing_back.remove(process)
+    return True
 
 
-def _share(process: int | str, nice: int) -> bool:
+def _share(process: int, nice: int) -> bool:
     """Set the nice value of a process's session among all sessions; False: ask again later."""
-    place = PROC / str(process) / "autogroup"
     try:
-        if not place.read_text().endswith(f" nice {nice}\n"):
-            place.write_text(str(nice))
+        (PROC / str(process) / "autogroup").write_text(str(nice))
     except BlockingIOError:  # one such change in a tenth of a second, for those who are not root
         return False
     except OSError:  # this Linux knows no such shares
