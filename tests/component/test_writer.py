@@ -215,6 +215,50 @@ def test_a_standby_stays_warm(
     mine.close()
 
 
+def test_a_young_jvm_rehearses_until_java_has_compiled(
+    kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java does that behind some 200 times; else it would do so behind the take-over."""
+    kafka.make_topics(scratch := f"{topic}.warm-up")
+    monkeypatch.setattr(transactions, "_LATER_ROUNDS", 1_000_000)
+    mine = Transactions(spark, kafka.bootstrap, topic)
+    mine.warm_up([topic], scratch, "engine-0")
+    offsets = Offsets(kafka.bootstrap)
+    wait_until(lambda: commits(offsets, scratch) > 200, 60, "200 rehearsals")
+    monkeypatch.setattr(transactions, "_LATER_ROUNDS", 100)
+    mine.warm_up([topic], scratch, "engine-0")  # as the next engine process on this JVM does
+    wait_until(lambda: stands(lambda: commits(offsets, scratch)), 60, "no rehearsal any more")
+    mine.close()
+
+
+def test_who_leads_does_not_rehearse(
+    kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It commits by itself, and has better things to do."""
+    kafka.make_topics(scratch := f"{topic}.warm-up")
+    monkeypatch.setattr(transactions, "_LATER_ROUNDS", 1_000_000)
+    mine = Transactions(spark, kafka.bootstrap, topic)
+    mine.warm_up([topic], scratch, "engine-0")
+    offsets = Offsets(kafka.bootstrap)
+    first = commits(offsets, scratch)
+    wait_until(lambda: commits(offsets, scratch) > first, 60, "one more rehearsal")
+    mine.fence()
+    wait_until(lambda: stands(lambda: commits(offsets, scratch)), 60, "no rehearsal any more")
+    mine.close()
+
+
+def commits(offsets: Offsets, scratch: str) -> int:
+    """Return how many rehearsals a scratch topic holds: six records each, and a marker."""
+    return offsets.end(scratch) // 7
+
+
+def stands(number: Callable[[], int]) -> bool:
+    """Say whether a number is the same a second later."""
+    before = number()
+    time.sleep(1)
+    return number() == before
+
+
 def test_java_is_fenced_for_good(kafka: Kafka, topic: str, spark: SparkSession) -> None:
     """I1: also by its own renewal; what was open is aborted."""
     kafka.make_topics(order := f"{topic}.M")

@@ -594,6 +594,25 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "a young JVM that leads compiles its commits behind the take-over",
+        "engine/espha/pipeline/transactions.py",
+        "(_ROUNDS, _LATER_ROUNDS, _AGAIN_MS)",
+        "(_ROUNDS, 0, _AGAIN_MS)",
+        "tests/component/test_writer.py::test_a_young_jvm_rehearses_until_java_has_compiled",
+        "200 rehearsals",
+    ),
+    Mutation(
+        "live",
+        "an engine that starts takes the processor from those that run",
+        "engine/espha/engine/fork_server.py",
+        "            stand_back(STARTING)\n            pid = os.fork()\n",
+        "            pid = os.fork()\n",
+        "tests/component/test_fork_server.py"
+        "::test_an_engine_that_starts_leaves_the_processor_to_others",
+        "it stands back",
+    ),
+    Mutation(
+        "live",
         "a killed process is heard of when its memory is cleared, and no sooner",
         "engine/espha/protocol/ends.py",
         "whole in ended or (ended and _is_ending(pid))",

@@ -44,6 +44,9 @@ _SLOW_S = 1.0
 """A commit that took longer may have been asked for twice; the second one may still come."""
 _SAFE_VERSION = 2
 _ROUNDS = 20
+"""So many commits are rehearsed before an engine is in sync."""
+_LATER_ROUNDS = 250
+"""So many behind it, for each JVM: Java compiles what has run some 200 times."""
 _BATCH_BYTES = 256 << 10
 """Outputs of a topic go to its broker by so many bytes; the stock 16 KiB make a request of each
 hundred, which brokers write, replicate and answer one by one."""
@@ -127,8 +130,9 @@ class Transactions:
     def warm_up(self, topics: Iterable[str], scratch: str, name: str) -> None:
         """Learn who leads the topics; fence and commit on a scratch topic, now and every minute.
 
-        That is done under an id of its own. So a take-over is never the first time in long that
-        all that code runs, and all these connections are used.
+        That is done under an id of its own, and first as often as Java takes to compile it. So a
+        take-over is never the first time in long that all that code runs, and all these
+        connections are used.
 
         Args:
             topics: what will be written to.
@@ -142,7 +146,8 @@ class Transactions:
         self._learn()
         self.keep_warm()
         own = self._settings(f"{self._order_log}.warm-up.{name}")
-        content = own + text(scratch) + _HANDLE.pack(_ROUNDS) + _HANDLE.pack(_AGAIN_MS)
+        numbers = map(_HANDLE.pack, (_ROUNDS, _LATER_ROUNDS, _AGAIN_MS))
+        content = own + text(scratch) + b"".join(numbers)
         try:
             answer = self._ask("the rehearsal", Wanted.REHEARSE, content)
         except WriterFailed as error:  # without it a take-over takes longer, and that is all

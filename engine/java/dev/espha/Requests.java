@@ -31,7 +31,7 @@ final class Requests {
       return number(new Transactions(properties(in)).number);
     }
     if (wanted == REHEARSE) {
-      return rehearse(properties(in), Names.text(in), in.readInt(), in.readInt());
+      return rehearse(properties(in), Names.text(in), in.readInt(), in.readInt(), in.readInt());
     }
     if (wanted == OPEN_ON) {
       return String.join("\n", Transactions.openOn(properties(in), Names.text(in)))
@@ -43,6 +43,7 @@ final class Requests {
         transactions.learn(List.of(Names.texts(in)));
         return NOTHING;
       case FENCE:
+        Rehearsal.lead();
         transactions.fence();
         return NOTHING;
       case SEND:
@@ -58,12 +59,13 @@ final class Requests {
     }
   }
 
-  private static byte[] rehearse(Properties properties, String topic, int rounds, int pauseMs)
+  private static byte[] rehearse(
+      Properties properties, String topic, int rounds, int later, int pauseMs)
       throws TransactionFailed, InterruptedException {
     try {
       return number(Rehearsal.once(properties, topic, rounds));
     } finally {
-      Rehearsal.begin(properties, topic, pauseMs);
+      Rehearsal.begin(properties, topic, later, pauseMs);
     }
   }
 
