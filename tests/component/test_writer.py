@@ -203,15 +203,13 @@ def test_a_standby_stays_warm(
     kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It rehearses for as long as it has nothing to commit, here much oftener than usual."""
-    kafka.make_topics(scratch := f"{topic}.warm-up")
+    monkeypatch.setattr(transactions, "_LATER_ROUNDS", 0)
     monkeypatch.setattr(transactions, "_AGAIN_MS", 10)
-    mine = Transactions(spark, kafka.bootstrap, topic)
-    mine.warm_up([topic], scratch, "engine-0")
-    offsets = Offsets(kafka.bootstrap)
-    before = offsets.end(scratch)
-    wait_until(lambda: offsets.end(scratch) > before + 20, 60, "more rehearsals")
+    mine, rehearsed = rehearsing(kafka, topic, spark)
+    before = rehearsed()
+    wait_until(lambda: rehearsed() > before + 3, 60, "more rehearsals")
     monkeypatch.setattr(transactions, "_AGAIN_MS", 3_600_000)
-    mine.warm_up([topic], scratch, "engine-0")
+    mine.warm_up([topic], scratch_of(topic), "engine-0")
     mine.close()
 
 
@@ -219,15 +217,12 @@ def test_a_young_jvm_rehearses_until_java_has_compiled(
     kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Java does that behind some 200 times; else it would do so behind the take-over."""
-    kafka.make_topics(scratch := f"{topic}.warm-up")
     monkeypatch.setattr(transactions, "_LATER_ROUNDS", 1_000_000)
-    mine = Transactions(spark, kafka.bootstrap, topic)
-    mine.warm_up([topic], scratch, "engine-0")
-    offsets = Offsets(kafka.bootstrap)
-    wait_until(lambda: commits(offsets, scratch) > 200, 60, "200 rehearsals")
+    mine, rehearsed = rehearsing(kafka, topic, spark)
+    wait_until(lambda: rehearsed() > 200, 60, "200 rehearsals")
     monkeypatch.setattr(transactions, "_LATER_ROUNDS", 100)
-    mine.warm_up([topic], scratch, "engine-0")  # as the next engine process on this JVM does
-    wait_until(lambda: stands(lambda: commits(offsets, scratch)), 60, "no rehearsal any more")
+    mine.warm_up([topic], scratch_of(topic), "engine-0")  # as the next engine process does
+    wait_until(lambda: stands(rehearsed), 60, "no rehearsal any more")
     mine.close()
 
 
@@ -235,21 +230,32 @@ def test_who_leads_does_not_rehearse(
     kafka: Kafka, topic: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It commits by itself, and has better things to do."""
-    kafka.make_topics(scratch := f"{topic}.warm-up")
     monkeypatch.setattr(transactions, "_LATER_ROUNDS", 1_000_000)
-    mine = Transactions(spark, kafka.bootstrap, topic)
-    mine.warm_up([topic], scratch, "engine-0")
-    offsets = Offsets(kafka.bootstrap)
-    first = commits(offsets, scratch)
-    wait_until(lambda: commits(offsets, scratch) > first, 60, "one more rehearsal")
+    mine, rehearsed = rehearsing(kafka, topic, spark)
+    first = rehearsed()
+    wait_until(lambda: rehearsed() > first, 60, "one more rehearsal")
     mine.fence()
-    wait_until(lambda: stands(lambda: commits(offsets, scratch)), 60, "no rehearsal any more")
+    wait_until(lambda: stands(rehearsed), 60, "no rehearsal any more")
     mine.close()
 
 
-def commits(offsets: Offsets, scratch: str) -> int:
-    """Return how many rehearsals a scratch topic holds: six records each, and a marker."""
-    return offsets.end(scratch) // 7
+def rehearsing(
+    kafka: Kafka, topic: str, spark: SparkSession
+) -> tuple[Transactions, Callable[[], int]]:
+    """Return a standby's transactions, and what tells how many commits it has rehearsed.
+
+    Such a commit has six records, and a marker.
+    """
+    kafka.make_topics(scratch := scratch_of(topic))
+    mine = Transactions(spark, kafka.bootstrap, topic)
+    mine.warm_up([topic], scratch, "engine-0")
+    offsets = Offsets(kafka.bootstrap)
+    return mine, lambda: offsets.end(scratch) // 7
+
+
+def scratch_of(topic: str) -> str:
+    """Return the name of a topic's scratch topic."""
+    return f"{topic}.warm-up"
 
 
 def stands(number: Callable[[], int]) -> bool:
