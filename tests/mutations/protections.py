@@ -584,6 +584,15 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "how often a broker is asked counts as its silence, and whoever is cut off goes late",
+        "engine/espha/ha/kafka_probe.py",
+        "        if self._seen and self._seen is before:\n            self._detector.tick()\n",
+        "        self._detector.tick()\n",
+        "tests/unit/ha/test_kafka_probe.py::test_how_often_it_is_asked_is_no_measure_of_silence",
+        "== 5",
+    ),
+    Mutation(
+        "live",
         "a JVM makes its archive of classes memory of its own, which a death has to clear",
         "engine/espha/jvm.py",
         '        "-XX:+UnlockDiagnosticVMOptions",\n        "-XX:ArchiveRelocationMode=0",\n',

@@ -127,6 +127,7 @@ class KafkaProbe:
 
     def _ask(self, address: tuple[str, int], broker: "_Broker") -> None:
         while not self._stopped.is_set():
+            broker.asked()
             with (
                 contextlib.suppress(OSError),
                 socket.create_connection(address, _CONNECT_S) as connection,
@@ -134,6 +135,7 @@ class KafkaProbe:
             ):
                 connection.settimeout(_ANSWER_S)
                 while not self._stopped.wait(_ASK_S):
+                    broker.asked()
                     connection.sendall(_QUESTION)
                     length = answers.read(_LENGTH.size)
                     if len(length) < _LENGTH.size:
@@ -144,12 +146,19 @@ class KafkaProbe:
 
 
 class _Broker:
-    """When one broker has answered."""
+    """When one broker has answered.
+
+    Its silence begins with a question: how often it is asked says nothing about it.
+    """
 
     def __init__(self, silent_s: float, tick_s: float) -> None:
         self._silent_s, self._tick_s = silent_s, tick_s
         self._detector = FailureDetector(silent_s, tick_s)
         self._last = self._first = -inf
+        self._open: object = None
+        """The question that has no answer yet."""
+        self._seen: object = None
+        """The one that had none at the last tick."""
 
     @property
     def reachable(self) -> bool:
@@ -165,9 +174,15 @@ class _Broker:
         return round((self._last - self._first) * 1000) if self._first > -inf else 0
 
     def tick(self) -> None:
-        self._detector.tick()
+        before, self._seen = self._seen, self._open
+        if self._seen and self._seen is before:
+            self._detector.tick()
+
+    def asked(self) -> None:
+        self._open = self._open or object()
 
     def heard(self) -> None:
+        self._open = None
         before, self._last = self._last, time.monotonic()
         # By ticks: where this listener itself did not run, the broker was not silent.
         if before == -inf or self._detector.silent_s > self._silent_s:
