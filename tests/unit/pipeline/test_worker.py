@@ -3,6 +3,7 @@
 import gc
 import json
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,6 +109,17 @@ def test_records_in_one_page_are_those_one_by_one() -> None:
     for size in (3, 128):
         assert run(size) == expected
     assert {row["kind"] for row in expected} == {0, 1, OPENED, REFUSED, LAST}
+
+
+def test_a_worker_has_threads_by_whose_end_it_is_heard_of() -> None:
+    """See `espha.protocol.ends`: the end of the process itself is told of much later."""
+
+    def threads() -> int:
+        return sum(each.name == "be-heard" for each in threading.enumerate())
+
+    before = threads()
+    assert run(128)
+    assert threads() == before + 2
 
 
 def test_each_page_gives_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
