@@ -23,9 +23,9 @@ class FailureDetector:
         self.silent_s = 0.0
         """How long there has been no sign of life."""
 
-    def heartbeat(self) -> None:
-        """Note a sign of life."""
-        self._usual = max(self._usual * _FORGETS, self.silent_s)
+    def heartbeat(self, unasked_s: float = 0.0) -> None:
+        """Note a sign of life; for `unasked_s` of the silence before it, there was no question."""
+        self._usual = max(self._usual * _FORGETS, self.silent_s - unasked_s)
         self.silent_s = 0.0
 
     def tick(self) -> None:

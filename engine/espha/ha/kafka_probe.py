@@ -148,17 +148,15 @@ class KafkaProbe:
 class _Broker:
     """When one broker has answered.
 
-    Its silence begins with a question: how often it is asked says nothing about it.
+    What is usual is learned from when it is asked: how often that is says nothing about it.
     """
 
     def __init__(self, silent_s: float, tick_s: float) -> None:
         self._silent_s, self._tick_s = silent_s, tick_s
         self._detector = FailureDetector(silent_s, tick_s)
         self._last = self._first = -inf
-        self._open: object = None
-        """The question that has no answer yet."""
-        self._seen: object = None
-        """The one that had none at the last tick."""
+        self._unasked_s: float | None = None
+        """How long it had been silent when it was asked; None: it has answered since."""
 
     @property
     def reachable(self) -> bool:
@@ -174,22 +172,21 @@ class _Broker:
         return round((self._last - self._first) * 1000) if self._first > -inf else 0
 
     def tick(self) -> None:
-        before, self._seen = self._seen, self._open
-        if self._seen and self._seen is before:
-            self._detector.tick()
+        self._detector.tick()
 
     def asked(self) -> None:
-        self._open = self._open or object()
+        if self._unasked_s is None:
+            self._unasked_s = self._detector.silent_s
 
     def heard(self) -> None:
-        self._open = None
         before, self._last = self._last, time.monotonic()
         # By ticks: where this listener itself did not run, the broker was not silent.
         if before == -inf or self._detector.silent_s > self._silent_s:
             self._first = self._last
         if self._detector.suspected:  # how long a cut lasted says nothing about what is usual
             self._detector = FailureDetector(self._silent_s, self._tick_s)
-        self._detector.heartbeat()
+        self._detector.heartbeat(self._unasked_s or 0.0)
+        self._unasked_s = None
 
 
 def others_reach_more(peers: str, answers: Sequence[bool], silent_ms: Sequence[int]) -> bool:
