@@ -33,6 +33,7 @@ QUIET = 0.03
 """Java compiles no more when its compilers take less of one core, all JVMs together."""
 WINDOW_S = 5.0
 LONGEST_WARM_UP_S = 300.0
+"""Of what goes on beyond the load that was asked for first."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -47,6 +48,8 @@ class Wanted:
         linger_ms: how long the load's client waits for more rows before it sends.
         lasting: compile as in production; False: simply, and soon.
         settings: of the brokers, before the usual ones.
+        load_s: how long there is load first, at least; Java's better compiler works until the tenth
+            minute.
     """
 
     rate: float = 200
@@ -55,6 +58,7 @@ class Wanted:
     linger_ms: int = LINGER_MS
     lasting: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
+    load_s: float = 0
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def measure(wanted: Wanted) -> Measured:
         running(Path(folder), False, wanted.lasting, wanted.settings) as site,
         _trial(site, Path(folder), wanted) as trial,
     ):
-        warm_up_s = _warm_up(site, trial)
+        warm_up_s = _warm_up(site, trial, wanted.load_s)
         offsets, order_log = Offsets(site.kafka.bootstrap), trial.plan.order_log
         seen, first = len(trial.reader.refresh()), offsets.end(order_log)
         before, threads, busy = _used(site, trial), _threads(_brokers(site)), _busy_s()
@@ -124,13 +128,14 @@ def _trial(site: Site, folder: Path, wanted: Wanted) -> Iterator[Trial]:
         trial.stop()
 
 
-def _warm_up(site: Site, trial: Trial) -> float:
-    """Wait until Java compiles no more, or for long; return how many seconds that were."""
+def _warm_up(site: Site, trial: Trial, load_s: float) -> float:
+    """Wait for `load_s`, and until Java compiles no more, or for long; return how long that was."""
     started = time.monotonic()
+    time.sleep(load_s)
     jvms = [*_brokers(site), *_zookeepers(site)]
     jvms += [pid for pid, part in _engines(trial).items() if part.endswith("JVM")]
-    compiled, now = _compiled_s(jvms), started
-    while now - started < LONGEST_WARM_UP_S:
+    compiled, now = _compiled_s(jvms), time.monotonic()
+    while now - started < load_s + LONGEST_WARM_UP_S:
         time.sleep(WINDOW_S)
         before, past = compiled, now
         compiled, now = _compiled_s(jvms), time.monotonic()
@@ -258,10 +263,11 @@ def main(
     brief: Annotated[bool, typer.Option(help="Servers compile simply, and soon")] = False,
     broker: Annotated[list[str] | None, typer.Option(help="NAME=VALUE, of all brokers")] = None,
     threads: Annotated[int, typer.Option(help="Show so many of the brokers' threads")] = 0,
+    load_s: Annotated[float, typer.Option(help="Seconds of load before the warm-up ends")] = 0,
 ) -> None:
     """Measure a deployment under steady load."""
     settings = dict(text.split("=", 1) for text in broker or ())
-    wanted = Wanted(rate, seconds, model, linger_ms, not brief, settings)
+    wanted = Wanted(rate, seconds, model, linger_ms, not brief, settings, load_s)
     show(wanted, measure(wanted), threads)
 
 
