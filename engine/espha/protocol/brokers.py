@@ -22,6 +22,7 @@ _CONNECT_MS = 500
 _QUORUM_FETCH_MS = 1200
 _QUORUM_ELECTION_MS = 300
 _QUORUM_SEGMENT = 16 << 20
+_TRANSACTION_SEGMENT = 1 << 20
 _LEADERS_FETCH_MS, _LEADERS_ELECTION_MS = 1000, 800
 
 
@@ -43,6 +44,7 @@ def broker_settings(brokers: int, copies: int, in_sync: int) -> dict[str, str]:
         "transaction.state.log.replication.factor": copies,
         "transaction.state.log.min.isr": in_sync,
         "transaction.state.log.num.partitions": TRANSACTION_PARTITIONS,
+        "transaction.state.log.segment.bytes": _TRANSACTION_SEGMENT,
         "message.max.bytes": MESSAGE_BYTES,
         "group.initial.rebalance.delay.ms": 0,
         # Whether the transaction before is complete a leader asks again after 1 ms, not after 20; a
@@ -106,7 +108,8 @@ def transaction_topic(in_sync: int) -> dict[str, str]:
         "cleanup.policy": "compact",
         "compression.type": "uncompressed",
         "min.insync.replicas": str(in_sync),
-        # Kafka's own 100 MiB stay for days before they are compacted, and are read by a successor.
-        "segment.bytes": str(16 << 20),
+        # A new coordinator reads all that is not compacted before it does anything. Kafka's own 100
+        # MiB would stay for days; a commit writes some 500 bytes. Smaller ones Kafka does not take.
+        "segment.bytes": str(_TRANSACTION_SEGMENT),
         "unclean.leader.election.enable": "false",
     }
