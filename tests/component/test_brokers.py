@@ -13,7 +13,7 @@ from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.brokers import LEADER, TRANSACTION_PARTITIONS, TRANSACTION_TOPIC
 from espha_operator.reconcile import brokers
 from espha_operator.reconcile.rolling import Brokers
-from support.servers import Kafka, wait_until
+from support.servers import BRIEF, Kafka, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -108,6 +108,35 @@ def test_deaths_are_noticed_without_a_timeout(tmp_path: Path, which: str) -> Non
         wait_until(lambda: offsets.end("written") > 1, 60, "what is written is committed")
     finally:
         kafka.stop()
+
+
+def test_who_leads_for_the_first_time_has_the_classes_for_it_at_hand(tmp_path: Path) -> None:
+    """A broker that is young reads and checks them at the moment when everybody waits for it."""
+    java = (*BRIEF, "-Xlog:class+load:file=classes-%p.log")
+    kafka = Kafka(tmp_path, 3, java=java)
+    try:
+        kafka.start()
+        kafka.make_topics("written")
+        wait_until(kafka.whole, 60, "all replicas in sync")
+        leader = kafka.leader_of("written")
+        _commit(kafka)
+        leader.kill()
+        wait_until(lambda: kafka.leader_of("written") is not leader, 60, "another leader")
+        _commit(kafka)  # under the same id, whose transaction the new coordinator has to load
+        heir = kafka.leader_of("written")
+        assert heir.process is not None
+        loaded = (heir.folder / f"classes-{heir.process.pid}.log").read_text().splitlines()
+    finally:
+        kafka.stop()
+    read = [line for line in loaded if ".jar" in line]
+    assert len(loaded) > 5000
+    assert len(read) < 150, read[-50:]  # logging, and what Java cannot archive
+
+
+def _commit(kafka: Kafka) -> None:
+    writer = FencedWriter(kafka.bootstrap, "writer")
+    writer.fence()
+    writer.commit([Record("written", b"it")])
 
 
 def test_a_lifeline_that_is_closed_is_no_death(tmp_path: Path) -> None:
