@@ -109,7 +109,7 @@ def transaction_topic(in_sync: int) -> dict[str, str]:
         "compression.type": "uncompressed",
         "min.insync.replicas": str(in_sync),
         # A new coordinator reads all that is not compacted before it does anything. Kafka's own 100
-        # MiB would stay for days; a commit writes some 500 bytes. Smaller ones Kafka does not take.
+        # MiB would stay for days; a commit writes some 400 bytes. Smaller ones Kafka does not take.
         "segment.bytes": str(_TRANSACTION_SEGMENT),
         "unclean.leader.election.enable": "false",
     }
