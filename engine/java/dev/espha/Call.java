@@ -9,10 +9,10 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import org.apache.spark.sql.catalyst.InternalRow;
 
@@ -62,7 +62,8 @@ final class Call {
   private final byte[] number = new byte[Long.BYTES];
 
   private final List<ByteBuffer> parts = new ArrayList<>();
-  private final Map<Integer, Original> originals = new HashMap<>();
+  /** Written by the channel's thread while Spark's thread reads those of earlier parts. */
+  private final Map<Integer, Original> originals = new ConcurrentHashMap<>();
 
   /** For each row: which part it is in, times 2^32, and where there. */
   private long[] places = new long[64];

@@ -39,6 +39,7 @@ final class Transactions implements Outputs {
 
   private static final String ID = "transactional.id";
   private static final String VERSION = "transaction.version";
+  private static final String ASKS_MS = "3000";
   private static final int WARM_RECORDS = 6;
   private static final List<String> WARM_HEADERS = List.of("id");
   private static final Map<Integer, Transactions> OPEN = new ConcurrentHashMap<>();
@@ -195,6 +196,8 @@ final class Transactions implements Outputs {
     Properties shared = new Properties();
     shared.putAll(properties);
     shared.remove(ID);
+    shared.put("default.api.timeout.ms", ASKS_MS); // a broker that is gone would be waited for
+    shared.put("request.timeout.ms", ASKS_MS);
     try (Admin admin = Admin.create(shared)) {
       return Held.on(admin, topic, PARTITION);
     } catch (KafkaException | ExecutionException e) {

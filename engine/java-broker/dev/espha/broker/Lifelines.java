@@ -5,6 +5,7 @@ import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -54,7 +55,7 @@ import org.slf4j.LoggerFactory;
 final class Lifelines {
 
   private static final Logger LOG = LoggerFactory.getLogger(Lifelines.class);
-  private static final int CONNECT_MS = 250;
+  private static final int CONNECT_MS = 125;
   private static final int AGAIN_MS = 100;
   private static final int LOOK_MS = 10;
   private static final int HEIR_WAITS_MS = 100;
@@ -138,7 +139,7 @@ final class Lifelines {
     SocketAddress address = line.getRemoteSocketAddress();
     untilClosed(line);
     try {
-      Socket next = connected(address);
+      Socket next = connectedAtLast(address);
       LOG.info("the lifeline to broker {} is renewed", broker);
       return next;
     } catch (IOException gone) {
@@ -151,6 +152,15 @@ final class Lifelines {
   private void hasEnded(int broker) {
     if (ended.putIfAbsent(broker, now()) == null) {
       changed.release();
+    }
+  }
+
+  /** Connects, and once more where nobody answered: a packet may have been lost. */
+  private static Socket connectedAtLast(SocketAddress address) throws IOException {
+    try {
+      return connected(address);
+    } catch (SocketTimeoutException silent) {
+      return connected(address);
     }
   }
 

@@ -37,12 +37,13 @@ public final class Rehearsal {
   private static final TopicPartition PARTITION = new TopicPartition(TOPIC, 0);
   private static final int COMMITS = 100;
   private static final int LOOK_MS = 50;
-  private static final int LIMIT_MS = 180_000;
+  private static final int STANDSTILL_MS = 120_000;
 
   private final List<KafkaConfig> configs = new ArrayList<>();
   private final List<KafkaRaftServer> servers = new ArrayList<>();
   private final Properties clients = new Properties();
   private final Admin admin;
+  private volatile long done;
   private int sent;
 
   private Rehearsal(String[] files) throws IOException {
@@ -66,11 +67,12 @@ public final class Rehearsal {
 
   /** Runs it; the arguments are the brokers' files of properties, with formatted volumes. */
   public static void main(String[] files) {
-    Thread limit = new Thread(Rehearsal::endLate, "limit");
-    limit.setDaemon(true);
-    limit.start();
     try {
-      new Rehearsal(files).run();
+      Rehearsal rehearsal = new Rehearsal(files);
+      Thread limit = new Thread(rehearsal::endAtStandstill, "limit");
+      limit.setDaemon(true);
+      limit.start();
+      rehearsal.run();
     } catch (Exception failed) {
       failed.printStackTrace();
       Exit.halt(1);
@@ -78,9 +80,14 @@ public final class Rehearsal {
     Exit.exit(0);
   }
 
-  private static void endLate() {
-    Utils.sleep(LIMIT_MS);
-    System.err.println("the rehearsal has no end");
+  /** Ends the JVM when nothing has been done for long; a busy machine takes its time. */
+  private void endAtStandstill() {
+    long before = -1;
+    while (done != before) {
+      before = done;
+      Utils.sleep(STANDSTILL_MS);
+    }
+    System.err.println("the rehearsal stands still at step " + done);
     Exit.halt(1);
   }
 
@@ -93,6 +100,7 @@ public final class Rehearsal {
     starts.forEach(Thread::start);
     for (Thread start : starts) {
       start.join();
+      done++;
     }
     for (int each = 0; each < servers.size(); each++) {
       new Lifelines(configs.get(each), servers.get(each)).begin();
@@ -103,9 +111,11 @@ public final class Rehearsal {
     read();
     servers.get(0).shutdown();
     servers.get(0).awaitShutdown();
+    done++;
     commit();
     servers.set(0, new KafkaRaftServer(configs.get(0), Time.SYSTEM));
     servers.get(0).startup();
+    done++;
     await(() -> partition().isr().size() == servers.size());
     admin.electLeaders(ElectionType.PREFERRED, Set.of(PARTITION)).all().get();
     await(() -> partition().leader().id() == replicas.get(0));
@@ -127,6 +137,7 @@ public final class Rehearsal {
         producer.send(new ProducerRecord<>(TOPIC, 0, null, new byte[each])).get();
         producer.commitTransaction();
         sent++;
+        done++;
       }
     }
   }
@@ -137,7 +148,9 @@ public final class Rehearsal {
       consumer.assign(List.of(PARTITION));
       int found = 0;
       while (found < sent) {
-        found += consumer.poll(Duration.ofMillis(LOOK_MS)).count();
+        int more = consumer.poll(Duration.ofMillis(LOOK_MS)).count();
+        found += more;
+        done += more;
       }
     }
   }
