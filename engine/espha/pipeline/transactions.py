@@ -200,7 +200,10 @@ class Transactions:
 
     def _others(self) -> str:
         content = self._settings(self._order_log) + text(self._order_log)
-        found = self._ask("asking for open transactions", Wanted.OPEN_ON, content).decode()
+        try:
+            found = self._ask("asking for open transactions", Wanted.OPEN_ON, content).decode()
+        except WriterFailed as error:
+            return f"a transactional id that is not known ({error})"
         return ", ".join(found.splitlines()) or "a transactional id that the brokers do not know"
 
     def begin(self) -> int:
@@ -256,10 +259,14 @@ class Transactions:
         """
         self._renew = False
         committed = self.committed
+        self._expect_end(committed)  # whoever leads by now shall not be shut out
         self._let_go()
         self._open()
         self._learn()
         self.fence()
+        self._expect_end(committed)
+
+    def _expect_end(self, committed: int) -> None:
         if self._offsets.end(self._order_log) > committed:
             raise Fenced(f"topic {self._order_log}: another engine has committed meanwhile")
 

@@ -27,9 +27,13 @@ class Site:
         self.silent: set[Wanted] = set()
         """What is not answered."""
         self.busy = False
+        self.asked: list[Wanted] = []
+        self.log_end = 0
+        """Where the order log ends."""
 
     def ask(self, wanted: Wanted, *content: bytes, limit_s: float) -> bytes:
         """Answer, or fail as the JVM does."""
+        self.asked.append(wanted)
         if self.busy:
             raise ChannelError("an answer has not been taken to its end")
         if wanted in self.silent:
@@ -47,6 +51,10 @@ class Site:
 
     def keep_warm(self, topic: str) -> None:
         """Be warm always."""
+
+    def end(self, topic: str) -> int:
+        """Say where it ends, for whoever does not ask about open transactions."""
+        return self.log_end
 
     def ends(self, topic: str) -> Ends:
         """Say where it ends."""
@@ -129,3 +137,36 @@ def test_a_rehearsal_without_an_answer_keeps_no_engine_from_leading(made: Make) 
     mine = made(site)
     mine.warm_up(["t.O"], "t.warm-up", "engine-0")
     mine.fence()
+
+
+def test_a_fence_does_not_end_because_nobody_says_whose_transaction_it_is(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take as long in the next life, though the transaction may have ended by then."""
+    monkeypatch.setattr(transactions, "_WHO_S", 0.0)
+    site = Site()
+    site.open_for = 3
+    mine = made(site)
+    monkeypatch.setattr(site, "silent", {Wanted.OPEN_ON})
+    mine.fence()
+    assert site.asked.count(Wanted.OPEN_ON) == 1
+
+
+def test_who_was_replaced_does_not_shut_out_its_successor(made: Make) -> None:
+    """A commit took long, as that of a frozen engine does, and another one leads by now."""
+    site = Site()
+    mine = made(site)
+    mine._version, mine._renew = 0, True
+    site.log_end = mine.committed + 2
+    with pytest.raises(Fenced, match="another engine has committed meanwhile"):
+        mine.begin()
+    assert not {Wanted.CLOSE, Wanted.FENCE} & set(site.asked)
+
+
+def test_who_still_leads_behind_a_long_commit_goes_on_in_a_new_epoch(made: Make) -> None:
+    site = Site()
+    mine = made(site)
+    mine._version, mine._renew = 0, True
+    site.log_end = mine.committed
+    mine.begin()
+    assert site.asked[-1] is Wanted.FENCE
