@@ -136,6 +136,33 @@ def test_a_step_to_the_end_that_was_not_confirmed_is_not_taken_twice(
     assert member.queue() == ["a"]
 
 
+def test_whoever_leads_does_not_fall_back(member: Membership) -> None:
+    """Its supervisor has heard that the child is late just when it was elected: others would lead
+    one after the other."""
+    be_elected(member)
+    before = member.znode
+    member.fall_back()
+    assert not member._leaving.is_set()
+    assert (member.leads, member.znode) == (True, before)
+
+
+def test_whoever_falls_back_while_it_is_about_to_be_elected_leads_from_the_end_of_the_queue(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really, first = member._lets_others_go, list[str | None]()
+
+    def falls_back_meanwhile(queue: list[str]) -> bool:
+        if not first:
+            first.append(member.znode)
+            member.fall_back()
+        return really(queue)
+
+    monkeypatch.setattr(member, "_lets_others_go", falls_back_meanwhile)
+    be_elected(member)
+    assert first != [member.znode]
+    assert member._led_as == member.znode
+
+
 def test_servers_that_are_gone_without_a_word_cost_no_session(
     zookeeper: ZooKeeper, gone: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,14 @@ class Membership:
         self._leaving.set()
         self._wake.set()
 
+    def fall_back(self) -> None:
+        """Go to the end of the queue, unless this one leads: it would give away what it holds."""
+        with self._deciding:
+            if self._elected:
+                return
+            self._leaving.set()
+        self._wake.set()
+
     def withdraw(self) -> None:
         """Stand for election no more; the session stays."""
         self._withdrawn = True
@@ -373,10 +381,10 @@ class Membership:
         if self._elected:
             return
         if (called and self._gives_way(queue)) or self._lets_others_go(queue):
-            self.requeue()
+            self.fall_back()
             return
         with self._deciding:
-            if self._elected:
+            if self._elected or self._leaving.is_set():
                 return
             self._elected, self._led_as = True, self.znode
             _LOG.info("elected", znode=self.znode)

@@ -56,15 +56,18 @@ class HeartbeatServer:
         return len(self._held)
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
+        while not self._closed.is_set():
+            try:
                 connection, _ = self._server.accept()
-                connection.setblocking(False)
-                with self._lock:
-                    self._held.append(connection)
-                    # Whoever floods this costs the oldest its connection; it makes a new one.
-                    if len(self._held) > _HELD_AT_MOST:
-                        self._held.pop(0).close()
+            except OSError:  # closed, or this process has no room for a connection just now
+                self._closed.wait(_BEAT_S)
+                continue
+            connection.setblocking(False)
+            with self._lock:
+                self._held.append(connection)
+                # Whoever floods this costs the oldest its connection; it makes a new one.
+                if len(self._held) > _HELD_AT_MOST:
+                    self._held.pop(0).close()
 
     def _beat(self) -> None:
         while not self._closed.wait(_BEAT_S):

@@ -341,7 +341,10 @@ class Supervisor:
         answers = self._kafka.answers
         if all(answers) or not self._asks.due(answers):
             return False
-        return others_reach_more(self._settings.peers, answers, self._kafka.silent_ms)
+        if not others_reach_more(self._settings.peers, answers, self._kafka.silent_ms):
+            return False
+        # A broker that had only paused may have answered while the others were asked.
+        return self._kafka.answers == answers
 
     def _bear_witness(self, member: Membership) -> None:
         """Depose the active engine when it does not take its input, and it is not Kafka's fault."""
@@ -370,8 +373,8 @@ class Supervisor:
             self._divergence = status.divergence
         if self._member and status.in_sync:
             self._member.join(self._lifeline(status))
-        if self._member and fell_behind and not status.state.terminal and not self._member.leads:
-            self._member.requeue()  # others are further
+        if self._member and fell_behind and not status.state.terminal:
+            self._member.fall_back()  # others are further
         if self._member and status.state is EngineState.LEAVING:
             self._follows = True
             self._member.withdraw()

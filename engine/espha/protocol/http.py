@@ -19,6 +19,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.util import parse_url
 
 from espha.protocol import switchover
+from espha.protocol.resolver import Resolver
 from espha.protocol.states import SwitchoverReason
 from espha.protocol.status import ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer, SwitchoverRequest
@@ -28,6 +29,7 @@ LATEST_SNAPSHOT = "/snapshot/latest"
 TIMEOUT_S = 2.0
 LARGEST_ANSWER = 1 << 20
 _CHUNK = 1 << 16
+_RESOLVER = Resolver()
 _LOG = structlog.get_logger()
 
 
@@ -70,18 +72,13 @@ def addresses(listed: str) -> list[str]:
     """Return each `address:port` that a list `host:port,…` stands for.
 
     A host may stand for many, as the name of a headless Service does. What cannot be resolved
-    stands for nothing.
+    stands for nothing, or for what it stood for lately, where nobody answers.
     """
     found: dict[str, None] = {}
     for one in filter(None, map(str.strip, listed.split(","))):
         host, _, port = one.rpartition(":")
-        try:
-            answers = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
-        except OSError as error:
-            _LOG.warning("peers are unknown", host=host, error=error.strerror)
-            continue
-        for *_, (address, *_) in answers:
-            found[at(str(address), int(port))] = None
+        for address in _RESOLVER.addresses(host):
+            found[at(address, int(port))] = None
     return list(found)
 
 

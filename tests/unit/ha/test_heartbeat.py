@@ -1,5 +1,6 @@
 """A look at the processes of others: they end, fall silent, or never were there."""
 
+import errno
 import socket
 import subprocess
 import sys
@@ -139,6 +140,37 @@ def test_who_opens_many_connections_pushes_nobody_out_for_good(
         connection.close()
     server.close()
     assert ends.get(timeout=10) is End.ENDED
+
+
+def test_a_server_without_room_for_a_moment_accepts_again(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is no longer accepted gets no byte, and takes a healthy engine for frozen."""
+    crowded = Crowded(socket.create_server(("127.0.0.1", 0)))
+    monkeypatch.setattr(socket, "create_server", lambda at: crowded)
+    server = HeartbeatServer("127.0.0.1")
+    watch = Monitor(server.address, ends.put, 500)
+    assert held(server)
+    assert nothing(ends, 0.6)
+    watch.stop()
+    server.close()
+
+
+class Crowded:
+    """A listening socket; its process has no file descriptor left, twice."""
+
+    def __init__(self, server: socket.socket) -> None:
+        self._server, self._refuses = server, 2
+
+    def accept(self) -> tuple[socket.socket, object]:
+        """Accept, or fail as accept(2) does."""
+        if self._refuses:
+            self._refuses -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._server.accept()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._server, name)
 
 
 def test_a_name_that_means_the_loopback_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:

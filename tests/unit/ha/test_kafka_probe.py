@@ -122,6 +122,17 @@ def test_a_silent_broker_is_heard_anew_and_a_host_that_stops_does_not_count(
     assert hears_after(0.2, 2) == heard_ms + 200
 
 
+def test_who_suspected_a_broker_has_not_heard_it_all_the_time() -> None:
+    """Else whoever finds it late would be taken for cut off: the others heard nothing, either."""
+    broker = _Broker(0.5, 0.1)
+    broker.heard()
+    first = broker._first
+    for _ in range(ticks_until_silent(broker)):
+        broker.tick()
+    broker.heard()
+    assert broker._first > first
+
+
 def test_who_is_not_in_sync_hears_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     peer = engine_status("b", in_sync=False).model_copy(update={"kafka_silent_ms": (1, 1, 1)})
     monkeypatch.setattr(kafka_probe, "ask_peer", lambda address: peer)

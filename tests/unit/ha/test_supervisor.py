@@ -10,6 +10,7 @@ from kazoo.client import KazooClient
 
 from espha.ha import supervisor
 from espha.ha.election import Membership
+from espha.ha.kafka_probe import KafkaProbe
 from espha.ha.spawner import Process, Spawner
 from espha.ha.supervisor import Supervisor
 from espha.protocol.settings import Settings
@@ -31,9 +32,9 @@ class Place:
         """Remember it."""
         self.told.append("join")
 
-    def requeue(self) -> None:
+    def fall_back(self) -> None:
         """Remember it."""
-        self.told.append("requeue")
+        self.told.append("fall back")
 
 
 class Scene:
@@ -62,16 +63,13 @@ def test_who_falls_behind_goes_to_the_end_of_the_queue(scene: Scene) -> None:
     assert scene.place.told == ["join"]
     scene.says(EngineState.REPLAYING, in_sync=False)
     scene.says(EngineState.REPLAYING, in_sync=False)
-    assert scene.place.told == ["join", "requeue"]
+    assert scene.place.told == ["join", "fall back"]
 
 
-def test_who_leads_or_ends_keeps_its_place(scene: Scene) -> None:
+def test_who_ends_keeps_its_place(scene: Scene) -> None:
     scene.says(EngineState.STANDBY)
     scene.says(EngineState.FAILED, in_sync=False)
-    scene.says(EngineState.STANDBY)
-    scene.place.leads = True
-    scene.says(EngineState.REPLAYING, in_sync=False)
-    assert "requeue" not in scene.place.told
+    assert "fall back" not in scene.place.told
 
 
 @pytest.mark.parametrize(
@@ -187,3 +185,29 @@ def test_beside_a_child_that_does_not_end_no_other_one_is_started(hung: HungLife
     assert not hung.life.is_alive(), "the next life may begin"
     assert hung.child.started == 1
     assert hung.supervisor.status().message == ""
+
+
+class Brokers:
+    """What is known of three brokers, at each look."""
+
+    silent_ms = (20, 40, 700)
+
+    def __init__(self, *answers: tuple[bool, ...]) -> None:
+        self._answers = list(answers)
+
+    @property
+    def answers(self) -> tuple[bool, ...]:
+        """Which brokers answer now."""
+        return self._answers.pop(0)
+
+
+@pytest.mark.parametrize("still_silent", [True, False])
+def test_a_broker_that_answers_while_others_are_asked_cuts_nobody_off(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, still_silent: bool
+) -> None:
+    """Those hear it as well by then, and never took its pause for more than one."""
+    monkeypatch.setattr(supervisor, "others_reach_more", lambda *_: True)
+    scene.place.leads = True
+    brokers = Brokers((True, True, False), (True, True, not still_silent))
+    scene.supervisor._kafka = cast("KafkaProbe", brokers)
+    assert scene.supervisor._is_cut_off() is still_silent

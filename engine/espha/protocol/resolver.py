@@ -1,0 +1,82 @@
+"""The addresses of hosts, also while the servers that know names do not answer.
+
+`getaddrinfo` waits for these as long as the system is set to, and where a machine goes away, one of
+them may go with it. Whoever watches others cannot wait: the last addresses that were known do.
+"""
+
+import ipaddress
+import socket
+import threading
+import time
+from typing import NamedTuple
+
+import structlog
+
+_FIRST_S = 10.0
+"""How long to wait for a host of which nothing is known yet."""
+_SOON_S = 0.25
+"""How long to wait where addresses are known."""
+_KNOWN_FOR_S = 300.0
+"""By then somebody else may have got an address."""
+_LOG = structlog.get_logger()
+
+
+class _Known(NamedTuple):
+    """The addresses that a host had, and when."""
+
+    addresses: list[str]
+    at: float
+
+
+class Resolver:
+    """Asks for each host in a thread of its own, and waits for it a moment."""
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        self._lock = threading.Lock()
+        self._known: dict[str, _Known] = {}
+        self._asking: dict[str, threading.Thread] = {}
+
+    def addresses(self, host: str) -> list[str]:
+        """Return the addresses of a host; none where there are none, or none are known in time."""
+        if _is_address(host):
+            return [host]
+        with self._lock:
+            known = self._known.get(host)
+            asking = self._asking.get(host)
+            if asking is None:
+                asking = threading.Thread(
+                    target=self._ask, args=[host], name="resolver", daemon=True
+                )
+                self._asking[host] = asking
+                asking.start()
+        asking.join(_SOON_S if known else _FIRST_S)
+        with self._lock:
+            known = self._known.get(host)
+        if known is None or time.monotonic() - known.at > _KNOWN_FOR_S:
+            _LOG.warning("peers are unknown", host=host, error="nobody resolves the name")
+            return []
+        return known.addresses
+
+    def _ask(self, host: str) -> None:
+        found: list[str] | None = None
+        try:
+            answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found = list(dict.fromkeys(str(address) for *_, (address, *_) in answers))
+        except OSError as error:
+            _LOG.warning("peers are unknown", host=host, error=error.strerror)
+            if not (isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN):
+                found = []
+        finally:
+            with self._lock:
+                if found is not None:
+                    self._known[host] = _Known(found, time.monotonic())
+                del self._asking[host]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,109 @@
+"""Names of hosts: what is known of them serves while nobody resolves them."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from espha.protocol import resolver
+from espha.protocol.resolver import Resolver
+
+Answer = Callable[[], list[str]]
+LIMIT_S = 60.0
+
+
+@pytest.fixture
+def name(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], None]:
+    """Say what servers that know names answer."""
+    answer: list[Answer] = []
+
+    def ask(host: str, port: object, **_: Any) -> list[Any]:
+        assert host == "heads"
+        return [(0, 0, 0, "", (address, 0)) for address in answer[-1]()]
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    return answer.append
+
+
+@pytest.fixture
+def never() -> Iterator[Answer]:
+    """An answer that does not come before the test is over."""
+    over = threading.Event()
+
+    def answer() -> list[str]:
+        over.wait(LIMIT_S)
+        return []
+
+    yield answer
+    over.set()
+
+
+def fails(code: int) -> Answer:
+    def answer() -> list[str]:
+        raise socket.gaierror(code, "no")
+
+    return answer
+
+
+def test_all_addresses_are_found_each_time_anew(name: Callable[[Answer], None]) -> None:
+    found = Resolver()
+    name(lambda: ["10.0.0.1", "10.0.0.2", "10.0.0.1"])
+    assert found.addresses("heads") == ["10.0.0.1", "10.0.0.2"]
+    name(lambda: ["10.0.0.3"])
+    assert found.addresses("heads") == ["10.0.0.3"]
+
+
+def test_what_was_known_serves_while_nobody_answers(
+    name: Callable[[Answer], None], never: Answer
+) -> None:
+    """Whoever watches others must not wait for servers of names, which may have gone with them."""
+    found = Resolver()
+    name(lambda: ["10.0.0.1"])
+    found.addresses("heads")
+    name(never)
+    for _ in range(3):
+        assert found.addresses("heads") == ["10.0.0.1"]
+    assert sum(thread.name == "resolver" for thread in threading.enumerate()) == 1
+
+
+def test_a_host_of_which_nothing_is_known_is_waited_for_and_given_up(
+    name: Callable[[Answer], None], never: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "_FIRST_S", 0.01)
+    name(never)
+    assert Resolver().addresses("heads") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "left"), [(socket.EAI_AGAIN, ["10.0.0.1"]), (socket.EAI_NONAME, [])]
+)
+def test_only_who_knows_that_there_is_no_such_host_is_believed(
+    name: Callable[[Answer], None], code: int, left: list[str]
+) -> None:
+    found = Resolver()
+    name(lambda: ["10.0.0.1"])
+    found.addresses("heads")
+    name(fails(code))
+    assert found.addresses("heads") == left
+
+
+def test_old_addresses_are_forgotten(
+    name: Callable[[Answer], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod of somebody else may have got them."""
+    found = Resolver()
+    name(lambda: ["10.0.0.1"])
+    found.addresses("heads")
+    name(fails(socket.EAI_AGAIN))
+    later = time.monotonic() + resolver._KNOWN_FOR_S + 1
+    monkeypatch.setattr(resolver.time, "monotonic", lambda: later)
+    assert found.addresses("heads") == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_an_address_is_its_own(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", None)
+    assert Resolver().addresses(address) == [address]
