@@ -195,7 +195,8 @@ class Engine:
                 self._follower.poll(_LOOK_S)
                 self._leader.look()
                 self._show_lag()
-                self._witness.look()
+                if self._follower.is_settled:
+                    self._witness.look()
                 self._inherit()
                 self._keep_warm()
                 self._snapshot()
@@ -304,6 +305,7 @@ class Engine:
         self._doing.begin(Step.FENCING)
         fencing = self._begin_to_fence()
         self._log.hurry()
+        self._follower.settle()
         if fencing is not None:
             fencing.wait()
         fenced = time.monotonic()
@@ -363,9 +365,12 @@ class Engine:
     def _snapshot(self) -> None:
         """Keep the state now and then; one that fails costs a line in the log."""
         active = self._state is EngineState.ACTIVE
-        if self._scheduler.due() and not self._at.fresh and self._state in _KEEPS:
-            self._doing.begin(Step.SNAPSHOT)
-            self._scheduler.keep(self._meta(active), self._job.checkpoint)
+        if self._scheduler.due():
+            if not active:
+                self._follower.settle()
+            if not self._at.fresh and self._state in _KEEPS:
+                self._doing.begin(Step.SNAPSHOT)
+                self._scheduler.keep(self._meta(active), self._job.checkpoint)
         if self._scheduler.news():
             self._report(self._state)
 

@@ -9,6 +9,7 @@ import structlog
 from espha.engine.agreement import Agreement
 from espha.engine.batch_size import BatchSize
 from espha.engine.digests import inputs_digest
+from espha.engine.gathering import Gathering
 from espha.engine.hearing import Hearing
 from espha.engine.inputs import Inputs
 from espha.engine.lag import Lag
@@ -16,7 +17,7 @@ from espha.engine.position import Position
 from espha.kafka.order_log import OrderLog, StrayError
 from espha.kafka.reader import LogError
 from espha.kernel import SEMANTICS
-from espha.pipeline.job import Batch, Input, Result
+from espha.pipeline.job import Batch, BrokenRecordError, Input, Result
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.order import OrderRecord
@@ -97,6 +98,7 @@ class Follower:
         self._base = at.sequence
         self.lag = Lag()
         self._hearing = Hearing(log, at, newest)
+        self._gathering = Gathering()
         self.forgives = False
         """Whether what this engine makes of a record counts, though it is not what the log says."""
         self._semantics = SEMANTICS
@@ -104,13 +106,25 @@ class Follower:
         """Order records processed in this life."""
 
     def poll(self, timeout: float) -> None:
-        """Process what is new, waiting up to `timeout` seconds for a record."""
+        """Wait up to `timeout` seconds for a record; process what is there, if enough is."""
         records = self._log.poll(timeout, _REPLAY_RECORDS)
         if records and records[-1].heir and not self._log.behind:
             self._named(records[-1])
-        self._follow(records)
+        successor = bool(records) and records[-1].epoch != self._at.epoch
+        self._gathering.put(records)
+        if successor or self._gathering.is_due:
+            self.settle()
         self.lag.look(self._log.behind, self._hearing.is_deaf(bool(records)))
         self._compare()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is held: all input of the records that were read is processed."""
+        return self._gathering.is_empty
+
+    def settle(self) -> None:
+        """Process what was read and is held."""
+        self._follow(self._gathering.take())
 
     def expect_whole(self, end: int) -> None:
         """Refuse a log whose records are all gone: nobody knows then where it had come to."""
@@ -124,6 +138,7 @@ class Follower:
 
     def read_to(self, end: int) -> None:
         """Process all records before offset `end`."""
+        self.settle()
         for records in self._log.read_to(end, _REPLAY_RECORDS):
             self._follow(records)
         self.lag.look(self._log.behind)
@@ -200,6 +215,7 @@ class Follower:
         better, the record is passed over: it is none, and the numbers of the others have no gap.
         One that has a number itself may leave such a gap, and is never passed over.
         """
+        self.settle()
         if not self.forgives:
             raise Diverged(self._at.sequence + 1, self._base, str(stray))
         if not stray.numbered:
@@ -300,7 +316,12 @@ class Follower:
         size = sum(len(batch.inputs) for _, batch in pending)
         with self._doing.within(Step.REPLAYING, first.sequence, size, first.inputs):
             begun = time.monotonic()
-            results = self._job.run([batch for _, batch in pending])
+            try:
+                results = self._job.run([batch for _, batch in pending])
+            except BrokenRecordError as error:
+                broken = _broken(pending, error)
+                text = f"order record {broken.sequence}, which {broken.engine} has processed"
+                raise Diverged(broken.sequence, self._base, f"{text}: {error}") from error
             took_s = time.monotonic() - begun
             self.lag.worked(took_s)
             self._size.replayed(size, took_s)
@@ -320,6 +341,15 @@ class Follower:
             self._at.count(batch, result)
         self.replayed += len(pending)
         self._moved()
+
+
+def _broken(pending: list[tuple[OrderRecord, Batch]], error: BrokenRecordError) -> OrderRecord:
+    """Return the order record that a job has failed at, or the first one where nobody knows."""
+    for record, _ in pending:
+        for topic, start, end in record.inputs:
+            if topic == error.topic and error.offset is not None and start <= error.offset < end:
+                return record
+    return pending[0][0]
 
 
 def _means_other_things(record: OrderRecord) -> bool:

@@ -24,7 +24,7 @@ from espha.kafka.order_log import OrderLog, StrayError
 from espha.kafka.reader import LogError
 from espha.kernel import SEMANTICS
 from espha.model import model_digest
-from espha.pipeline.job import Batch, Input, Output, Result
+from espha.pipeline.job import Batch, BrokenRecordError, Input, Output, Result
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.child_side import Control
 from espha.protocol.order import Cursor, OrderRecord, Range, StateDigest
@@ -315,6 +315,26 @@ def test_what_an_engine_of_another_version_has_read_is_compared(make: Make) -> N
     engine, _, _ = make(Log([record(1, **wrong)]))
     with pytest.raises(Diverged, match="order record 1: its input"):
         engine.run()
+
+
+@pytest.mark.parametrize(("topic", "at"), [(TOPIC, 7), (None, 6)])
+def test_who_fails_at_what_the_active_engine_has_processed_takes_the_state_from_behind_it(
+    make: Make, monkeypatch: pytest.MonkeyPatch, topic: str | None, at: int
+) -> None:
+    """It would fail in each life: its espha has an error there, or its memory is too small."""
+    engine, job, _ = make(Log([record(6), record(7)], start=10), meta(5))
+    broken = BrokenRecordError(topic, topic and 7, "no memory")
+    really = job.run
+
+    def run(batches: list[Batch], transaction: int = 0) -> list[Result]:
+        if batches[0].inputs:
+            raise broken
+        return really(batches)
+
+    monkeypatch.setattr(job, "run", run)
+    with pytest.raises(Diverged, match="engine-1 has processed: .* no memory") as raised:
+        engine.run()
+    assert (raised.value.sequence, raised.value.base) == (at, 5)
 
 
 def test_where_nobody_could_know_better_the_log_is_left_as_it_is(make: Make) -> None:
