@@ -5,6 +5,16 @@ from pathlib import Path
 from typing import Final
 
 SERIAL: Final = "-XX:+UseSerialGC"
+CONCURRENT: Final = (
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=50",
+    "-XX:InitiatingHeapOccupancyPercent=30",
+)
+"""The collector of brokers, which finds old garbage beside their work.
+
+What a broker counts for its metrics lives for minutes, and so becomes old: 100 KB a second. The
+serial collector stops it for 240 ms then, every 20 minutes; this one for 20 to 35 ms.
+"""
 FRESH_DNS: Final = ("-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=1")
 """Pods come back with other addresses: Java must not remember the old ones for 30 s.
 

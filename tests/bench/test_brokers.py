@@ -14,7 +14,7 @@ from rich.table import Table
 from espha.kafka.reader import CLIENT_TUNING, open_reader
 from espha.kafka.writer import FencedWriter, Record
 from espha.local import servers
-from support.servers import LASTING, Kafka, Server, wait_until
+from support.servers import LASTING_BROKERS, Kafka, Server, wait_until
 
 RECORDS = [*(Record("outputs", b"x" * 40) for _ in range(5)), Record("order", b"y" * 300)]
 PAUSE_S = 0.05
@@ -43,7 +43,7 @@ def test_broker_deaths(
     for way, (main, interval) in WAYS.items():
         monkeypatch.setattr(servers, "BROKER", main)
         monkeypatch.setitem(CLIENT_TUNING, INTERVAL, interval)
-        kafka = Kafka(tmp_path / main / str(interval), 3, java=LASTING)
+        kafka = Kafka(tmp_path / main / str(interval), 3, java=LASTING_BROKERS)
         try:
             kafka.start()
             kafka.make_topics("outputs", "order")

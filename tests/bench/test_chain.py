@@ -19,7 +19,7 @@ from espha.local.processes import family
 from support.adapters import MODEL, Adapters, file_input, stopped_at_the_end
 from support.deployment import Deployment
 from support.replicas import Replica
-from support.servers import LASTING, Kafka, ZooKeeper, wait_until
+from support.servers import LASTING_BROKERS, Kafka, ZooKeeper, wait_until
 
 __all__ = ["zookeeper"]
 
@@ -32,7 +32,7 @@ STILL_S = 120.0
 @pytest.fixture
 def kafka(tmp_path: Path) -> Iterator[Kafka]:
     """Three brokers that live long."""
-    cluster = Kafka(tmp_path, replicas=3, java=LASTING)
+    cluster = Kafka(tmp_path, replicas=3, java=LASTING_BROKERS)
     try:
         cluster.start()
         yield cluster

@@ -28,7 +28,7 @@ from rich.table import Table
 
 from espha.model import model_digest
 from espha.reader import read_project
-from support.servers import LASTING, Kafka, wait_until
+from support.servers import LASTING_BROKERS, Kafka, wait_until
 from tools.offline_cluster import clients
 
 COUNT, ENGINES, NAMESPACES = int(os.environ.get("ESPHA_BENCH_COUNT", "50")), 3, 10
@@ -159,7 +159,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             f"An operator runs, and would take the deployments for its own ({', '.join(there)}). "
             "End it first: kubectl -n espha-system scale deployment/espha-operator --replicas=0"
         )
-    kafka = Kafka(tmp_path, java=LASTING)
+    kafka = Kafka(tmp_path, java=LASTING_BROKERS)
     try:
         kafka.start()
         made = Scene(given, tmp_path, kafka.bootstrap)

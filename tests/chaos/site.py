@@ -21,6 +21,7 @@ from support.replicas import LIMIT_S, Replica
 from support.servers import (
     BRIEF,
     LASTING,
+    LASTING_BROKERS,
     Kafka,
     Server,
     ZooKeeper,
@@ -122,13 +123,16 @@ class Site:
         self,
         folder: Path,
         proxied: bool,
-        java: Sequence[str],
+        lasting: bool,
         settings: Settings = None,
         *,
         powered: bool = False,
     ) -> None:
         self.folder = folder
-        self.zookeeper = ZooKeeper(folder, replicas=_SERVERS, java=java)
+        self.zookeeper = ZooKeeper(
+            folder, replicas=_SERVERS, java=LASTING if lasting else BRIEF
+        )
+        java = LASTING_BROKERS if lasting else BRIEF
         self.kafka = RoutedKafka(folder, proxied, java, settings, powered)
         self.proxy: Proxy | None = None
         self._zookeepers = dict.fromkeys(ENGINES, self.zookeeper.connect)
@@ -247,7 +251,7 @@ def running(
         settings: of brokers, before the usual ones.
         powered: whether brokers have disks from which power can be cut.
     """
-    site = Site(folder, proxied, LASTING if lasting else BRIEF, settings, powered=powered)
+    site = Site(folder, proxied, lasting, settings, powered=powered)
     try:
         site.start()
         yield site

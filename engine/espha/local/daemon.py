@@ -25,7 +25,7 @@ from espha.local.errors import LocalError
 from espha.local.ports import HOST
 from espha.local.processes import MARK, identify, sweep
 from espha.local.replicas import Replica
-from espha.local.servers import LASTING, Kafka, Server, ZooKeeper
+from espha.local.servers import LASTING, LASTING_BROKERS, Kafka, Server, ZooKeeper
 from espha.local.state import (
     PREFIX,
     Folder,
@@ -105,7 +105,7 @@ class Daemon:
         spec, path = self._spec, self._folder.path
         zookeeper = ZooKeeper(path, spec.brokers, java=LASTING, ports=spec.ports_of("zookeeper"))
         self._take(zookeeper.servers)
-        kafka = Kafka(path, spec.brokers, java=LASTING, ports=spec.ports_of("kafka"))
+        kafka = Kafka(path, spec.brokers, java=LASTING_BROKERS, ports=spec.ports_of("kafka"))
         self._take(kafka.servers)
         self._wait(kafka.registered, "Kafka does not come up; its log says why")
         project = read_project(self._folder.model.read_bytes(), "model.xml")

@@ -13,7 +13,14 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from espha.connectors.topics import own_settings
-from espha.jvm import LARGE_PAGES, LATE_COMPILER, SERIAL, class_archive, java_program
+from espha.jvm import (
+    CONCURRENT,
+    LARGE_PAGES,
+    LATE_COMPILER,
+    SERIAL,
+    class_archive,
+    java_program,
+)
 from espha.local import cache
 from espha.local.errors import LocalError
 from espha.local.jars import own_jar
@@ -24,6 +31,8 @@ from espha.protocol import brokers
 
 LASTING = (SERIAL, LARGE_PAGES, *LATE_COMPILER)
 """Java's options for servers that live long enough to be compiled well."""
+LASTING_BROKERS = (*CONCURRENT, LARGE_PAGES, *LATE_COMPILER)
+"""The same for brokers."""
 BRIEF = (SERIAL, "-XX:TieredStopAtLevel=1")
 """For those that live for minutes: the better compiler would take the processor for all of them."""
 BROKER = "dev.espha.broker.Broker"

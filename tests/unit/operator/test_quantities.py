@@ -1,14 +1,17 @@
 """Requests, limits and heaps."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from espha.jvm import CONCURRENT
 from espha_operator.api.quantities import Resources, Usual, amount
 from espha_operator.resources import engines, kafka, zookeeper
 from unit.operator.samples import MODEL, deployment
 
+ROOT = Path(__file__).parents[3]
 USUAL = Usual("50m", "512Mi", "1536Mi", least="256Mi", scratch="1Gi")
 
 
@@ -94,3 +97,9 @@ def test_options_of_the_user_come_with_ours_and_choose_the_collector() -> None:
     spec = {"jvmOptions": options, "heap": "2Gi", "resources": {"limits": {"memory": "4Gi"}}}
     env = environment(kafka.kafka(deployment(kafka=spec)))
     assert env["KAFKA_JVM_OPTS"] == "-XX:+UseZGC -Dcom.example=1"
+
+
+def test_brokers_in_images_have_the_collector_of_local_ones() -> None:
+    """It does not stop them for a quarter of a second now and then."""
+    start = (ROOT / "images/kafka/start/kafka-start").read_text()
+    assert f'collector="{" ".join(CONCURRENT)}"' in start
