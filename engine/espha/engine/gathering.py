@@ -11,7 +11,7 @@ from collections.abc import Callable
 from espha.protocol.order import OrderRecord
 
 _TOGETHER = 3
-"""So many records make a job, at 25 ms from one commit to the next."""
+"""So many records make a job, at 18 ms from one commit to the next."""
 _HOLDS_S = 0.08
 """No record waits for longer than this for others."""
 _SMALL = 100

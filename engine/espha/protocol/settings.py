@@ -94,7 +94,7 @@ class Settings(BaseModel):
         Path("/opt/espha/jars"), description="Folder with the engine's own jar and kafka-clients."
     )
     commit_interval_ms: int = Field(
-        25,
+        18,
         ge=0,
         le=10_000,
         description="Time from the begin of one commit to that of the next one, ms, at least, and "
