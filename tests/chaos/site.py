@@ -129,9 +129,7 @@ class Site:
         powered: bool = False,
     ) -> None:
         self.folder = folder
-        self.zookeeper = ZooKeeper(
-            folder, replicas=_SERVERS, java=LASTING if lasting else BRIEF
-        )
+        self.zookeeper = ZooKeeper(folder, replicas=_SERVERS, java=LASTING if lasting else BRIEF)
         java = LASTING_BROKERS if lasting else BRIEF
         self.kafka = RoutedKafka(folder, proxied, java, settings, powered)
         self.proxy: Proxy | None = None

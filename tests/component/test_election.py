@@ -137,8 +137,10 @@ def test_a_step_to_the_end_that_was_not_confirmed_is_not_taken_twice(
 
 
 def test_whoever_leads_does_not_fall_back(member: Membership) -> None:
-    """Its supervisor has heard that the child is late just when it was elected: others would lead
-    one after the other."""
+    """Its supervisor hears that the child is late just when it was elected.
+
+    Others would lead one after the other.
+    """
     be_elected(member)
     before = member.znode
     member.fall_back()

@@ -1123,8 +1123,7 @@ MUTATIONS = (
         "engine/espha/ha/heartbeat.py",
         "                self._closed.wait(_BEAT_S)\n                continue\n",
         "                return\n",
-        "tests/unit/ha/test_heartbeat.py"
-        "::test_a_server_without_room_for_a_moment_accepts_again",
+        "tests/unit/ha/test_heartbeat.py::test_a_server_without_room_for_a_moment_accepts_again",
         "",
     ),
     Mutation(
@@ -1133,8 +1132,7 @@ MUTATIONS = (
         "engine/espha/protocol/resolver.py",
         "        asking.join(_SOON_S if known else _FIRST_S)\n",
         "        asking.join()\n",
-        "tests/unit/protocol/test_resolver.py"
-        "::test_what_was_known_serves_while_nobody_answers",
+        "tests/unit/protocol/test_resolver.py::test_what_was_known_serves_while_nobody_answers",
         "",
     ),
     Mutation(
@@ -1290,8 +1288,9 @@ MUTATIONS = (
         "live",
         "a broker counts as dead when its lifeline is closed",
         _LIFELINES,
-        "      Socket next = connected(address);\n",
-        '      Socket next = connected(address);\n      LOG.info("broker {} has ended", broker);\n',
+        "      Socket next = connectedAtLast(address);\n",
+        "      Socket next = connectedAtLast(address);\n"
+        '      LOG.info("broker {} has ended", broker);\n',
         f"{_BROKERS}::test_a_lifeline_that_is_closed_is_no_death",
         "has ended",
     ),

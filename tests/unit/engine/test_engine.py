@@ -323,7 +323,7 @@ def test_who_fails_at_what_the_active_engine_has_processed_takes_the_state_from_
 ) -> None:
     """It would fail in each life: its espha has an error there, or its memory is too small."""
     engine, job, _ = make(Log([record(6), record(7)], start=10), meta(5))
-    broken = BrokenRecordError(topic, topic and 7, "no memory")
+    broken = BrokenRecordError(topic, 7 if topic else None, "no memory")
     really = job.run
 
     def run(batches: list[Batch], transaction: int = 0) -> list[Result]:
@@ -332,7 +332,7 @@ def test_who_fails_at_what_the_active_engine_has_processed_takes_the_state_from_
         return really(batches)
 
     monkeypatch.setattr(job, "run", run)
-    with pytest.raises(Diverged, match="engine-1 has processed: .* no memory") as raised:
+    with pytest.raises(Diverged, match=r"engine-1 has processed: .* no memory") as raised:
         engine.run()
     assert (raised.value.sequence, raised.value.base) == (at, 5)
 

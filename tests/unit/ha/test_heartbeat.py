@@ -163,7 +163,7 @@ class Crowded:
         self._server, self._refuses = server, 2
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Accept, or fail as accept(2) does."""
+        """Fail as the system call does, and then accept."""
         if self._refuses:
             self._refuses -= 1
             raise OSError(errno.EMFILE, "Too many open files")

@@ -99,7 +99,7 @@ def test_old_addresses_are_forgotten(
     found.addresses("heads")
     name(fails(socket.EAI_AGAIN))
     later = time.monotonic() + resolver._KNOWN_FOR_S + 1
-    monkeypatch.setattr(resolver.time, "monotonic", lambda: later)
+    monkeypatch.setattr(time, "monotonic", lambda: later)
     assert found.addresses("heads") == []
 
 
