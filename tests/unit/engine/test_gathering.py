@@ -99,7 +99,7 @@ class HeldLog(Log):
 @pytest.mark.usefixtures("practised")
 def test_a_snapshot_is_of_all_that_was_read(make: Make) -> None:
     """Else whoever begins with it would never read what was held."""
-    engine, job, own = make(HeldLog([], [record(6), record(7)]), meta(5))
+    engine, job, own = make(HeldLog([], [record(6, epoch=3), record(7, epoch=3)]), meta(5))
     engine._log.reached = 10  # type: ignore[misc]
     with pytest.raises(Elected):
         engine.run()
