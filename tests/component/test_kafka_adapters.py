@@ -73,6 +73,7 @@ def test_a_topic_of_others_is_published_once_although_adapters_are_killed(site: 
                 value = "aborted" if aborted else f"{number},1,2,3"
                 producer.produce(site.topic, value, partition=number % PARTITIONS)
             if aborted:
+                producer.flush(30)  # else they might never have been on the topic
                 producer.abort_transaction(30)
             else:
                 producer.commit_transaction(30)
