@@ -13,7 +13,7 @@ CONCURRENT: Final = (
 """The collector of brokers, which finds old garbage beside their work.
 
 What a broker counts for its metrics lives for minutes, and so becomes old: 100 KB a second. The
-serial collector stops it for 240 ms then, every 20 minutes; this one for 20 to 35 ms.
+serial collector stops it for 240 ms then, every 20 minutes; this one for 10 to 35 ms.
 """
 FRESH_DNS: Final = ("-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=1")
 """Pods come back with other addresses: Java must not remember the old ones for 30 s.

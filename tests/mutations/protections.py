@@ -576,7 +576,7 @@ MUTATIONS = (
         "live",
         "a broker is heard anew whenever this machine stops, so nobody gives way",
         "engine/espha/ha/kafka_probe.py",
-        "before == -inf or self._detector.silent_s > self._silent_s",
+        "before == -inf or self._detector.is_silent_for(self._silent_s)",
         "self._last - before > self._silent_s",
         "tests/unit/ha/test_kafka_probe.py::"
         "test_a_silent_broker_is_heard_anew_and_a_host_that_stops_does_not_count",

@@ -37,7 +37,11 @@ class FailureDetector:
         """How long a silence may last now."""
         return min(max(self._at_least, _TIMES_USUAL * self._usual), _AT_MOST_S)
 
+    def is_silent_for(self, seconds: float) -> bool:
+        """Tell whether the silence has lasted for so long, in whole ticks."""
+        return self.silent_s > seconds - self._tick / 2
+
     @property
     def suspected(self) -> bool:
         """Whether the silence has lasted too long."""
-        return self.silent_s > self.limit_s - self._tick / 2
+        return self.is_silent_for(self.limit_s)

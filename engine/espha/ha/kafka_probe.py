@@ -181,7 +181,7 @@ class _Broker:
     def heard(self) -> None:
         before, self._last = self._last, time.monotonic()
         # By ticks: where this listener itself did not run, the broker was not silent.
-        if before == -inf or self._detector.silent_s > self._silent_s - self._tick_s / 2:
+        if before == -inf or self._detector.is_silent_for(self._silent_s):
             self._first = self._last
         if self._detector.suspected:  # how long a cut lasted says nothing about what is usual
             self._detector = FailureDetector(self._silent_s, self._tick_s)
