@@ -63,7 +63,11 @@ def main(
     ] = False,
     docs: Annotated[bool, typer.Option(help="Also add to the summary in docs/chaos/")] = False,
     fold: Annotated[
-        str, typer.Option(help="With --docs: put its figures away, as of code until that COMMIT")
+        str,
+        typer.Option(
+            help="With --docs: first put away, as of code until that COMMIT, the figures of "
+            "--faults and of --soak; all where neither is given"
+        ),
     ] = "",
     show: Annotated[bool, typer.Option(help="Run nothing; show the report that is there")] = False,
 ) -> None:
@@ -76,15 +80,15 @@ def main(
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of every killed server
     runs = report.load(output) if merge or ((fill or show) and not docs) else []
     shown = summary.load(DOCS / "summary.json") if docs else summary.of(runs)
-    if fold:
-        shown.fold(fold)
-        summary.save(DOCS / "summary.json", shown)
     names = faults_of(faults, soak)
     model = _model(model)
     if _in_cluster(names):
         rate, model = cluster.ROWS_PER_SECOND, cluster.MODEL
     elif "plain" in {FAULTS[name].needs for name in names}:
         model = "plain"
+    if fold:
+        shown.fold(fold, names if faults else (), (model, rate) if soak else None)
+        summary.save(DOCS / "summary.json", shown)
     had = shown.counts() if fill else {}
     plan = Plan(names, count, rate, model, _seed(seed), leg, soak, warm_up, had, minutes, _ENDING)
     for outcome in _outcomes(plan) if not show else ():

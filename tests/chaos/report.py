@@ -168,9 +168,15 @@ def markdown(summary: Summary) -> str:
 
 
 def _sentence(earlier: Earlier) -> str:
+    parts = [f"{earlier.strikes} strikes"]
+    if earlier.faults:
+        parts[0] += f" ({', '.join(earlier.faults)})"
+    if earlier.soak_minutes:
+        parts.append(f"{earlier.soak_minutes:.0f} minutes without a fault")
+    if earlier.rows_out:
+        parts += [f"{earlier.rows_out} outputs", f"{earlier.acknowledged} acknowledged commits"]
     return (
-        f"Before, until commit {earlier.until}: {earlier.strikes} strikes, {earlier.rows_out} "
-        f"outputs, {earlier.acknowledged} acknowledged commits; damage {earlier.damage}, false "
+        f"Before, until commit {earlier.until}: {', '.join(parts)}; damage {earlier.damage}, false "
         f"failovers {earlier.false_failovers}. The figures are in the history of "
         "`docs/chaos/summary.json`."
     )

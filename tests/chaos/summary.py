@@ -1,7 +1,7 @@
 """What campaigns add up to: small enough to be committed, and exact where a percentile is."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -93,18 +93,27 @@ class Soak(BaseModel):
 _Part = TypeVar("_Part", Figures, Trials, Soak)
 
 
+SoakOf = tuple[str, float]
+"""A soak's model and rate."""
+
+
 class Earlier(BaseModel):
     """What campaigns on earlier code came to; their figures are in the history of this file.
 
     Attributes:
         until: the last commit of that code.
+        faults: whose strikes these are; empty: all that there were.
+        soak_minutes: so much load without a fault.
+        rows_out, acknowledged: 0 where other figures of the same trials stayed, which count them.
         damage: all that was lost, double, out of order or wrong, and commits that were missing.
     """
 
     until: str
+    faults: list[str] = Field(default_factory=list)
     strikes: int
-    rows_out: int
-    acknowledged: int
+    soak_minutes: float = 0.0
+    rows_out: int = 0
+    acknowledged: int = 0
     damage: int
     false_failovers: int
 
@@ -143,26 +152,36 @@ class Summary(BaseModel):
         for strike in run["strikes"]:
             _add(self.figures, _figures(run, strike), "fault", "model", "rate")
 
-    def fold(self, until: str) -> None:
-        """Put all figures into `earlier`, as those of the code until that commit; begin anew.
+    def fold(self, until: str, faults: Collection[str] = (), soak: SoakOf | None = None) -> None:
+        """Put figures into `earlier`, as those of the code until that commit, to make them anew.
 
-        What is wrong stays. Without a strike or a soak there is nothing to put away.
+        Those of these faults and of this soak; without either, all of them. Trials and commands
+        stay for as long as figures do: nobody knows which fault an output belongs to. What is wrong
+        stays in any case. Without a strike or a soak there is nothing to put away.
         """
-        if not self.trials:
+        everything = not faults and soak is None
+        figures = [each for each in self.figures if everything or each.fault in faults]
+        soaks = [each for each in self.soaks if everything or (each.model, each.rate) == soak]
+        if not figures and not soaks:
             return
-        damage = sum((each.damage for each in self.trials), Counter[str]())
-        false = [each.false_failovers for each in self.figures]
-        false += [each.false_failovers for each in self.soaks]
+        self.figures = [each for each in self.figures if each not in figures]
+        self.soaks = [each for each in self.soaks if each not in soaks]
+        damage = sum((each.damage for each in figures), Counter[str]())
         folded = Earlier(
             until=until,
-            strikes=sum(len(each.gaps_ms) for each in self.figures),
-            rows_out=sum(each.rows_out for each in self.trials),
-            acknowledged=sum(each.acknowledged for each in self.trials),
+            faults=[] if everything else sorted({each.fault for each in figures}),
+            strikes=sum(len(each.gaps_ms) for each in figures),
+            soak_minutes=sum(each.minutes for each in soaks),
             damage=damage.total(),
-            false_failovers=sum(false),
+            false_failovers=sum(each.false_failovers for each in figures)
+            + sum(each.false_failovers for each in soaks),
         )
+        if not self.figures and not self.soaks:
+            folded.rows_out = sum(each.rows_out for each in self.trials)
+            folded.acknowledged = sum(each.acknowledged for each in self.trials)
+            folded.damage = sum(each.damage.total() for each in self.trials)
+            self.made_by, self.trials = [], []
         self.earlier.append(folded)
-        self.made_by, self.trials, self.soaks, self.figures = [], [], [], []
 
     def counts(self) -> Counter[str]:
         """Return how often each fault has struck, in trials that came to their end."""

@@ -104,6 +104,30 @@ def test_figures_of_older_code_are_put_away(tmp_path: Path) -> None:
     assert len(kept.earlier) == 1
 
 
+def test_figures_of_some_faults_or_of_a_soak_are_put_away_alone(tmp_path: Path) -> None:
+    """Outputs stay where they are counted, until nothing is left of their trials."""
+    kept = summary.of([run(number, soak_minutes=3.0) for number in range(3)])
+    counts, soaks = kept.counts(), [(each.model, each.rate) for each in kept.soaks]
+    some = sorted(counts)[0]
+    kept.fold("c2", [some])
+    assert kept.earlier[0].faults == [some]
+    assert (kept.earlier[0].strikes, kept.earlier[0].rows_out) == (counts[some], 0)
+    assert kept.counts() == {name: counts[name] for name in counts if name != some}
+    assert f"until commit c2: {counts[some]} strikes ({some}); damage 0" in report.markdown(kept)
+    kept.fold("c3", ["slow"])  # it has not struck
+    kept.fold("c3", soak=soaks[0])
+    assert [(each.model, each.rate) for each in kept.soaks] == soaks[1:]
+    assert (kept.earlier[1].strikes, kept.earlier[1].soak_minutes > 0) == (0, True)
+    assert kept.made_by
+    path = tmp_path / "summary.json"
+    summary.save(path, kept)
+    kept = summary.load(path)
+    kept.fold("c4")
+    assert (kept.earlier[2].faults, kept.earlier[2].rows_out) == ([], 300)
+    assert sum(each.strikes for each in kept.earlier) == sum(counts.values())
+    assert (kept.made_by, kept.trials) == ([], [])
+
+
 def test_another_version_is_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
     path.write_text(json.dumps({"version": 99}))
