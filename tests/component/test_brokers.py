@@ -139,6 +139,27 @@ def _commit(kafka: Kafka) -> None:
     writer.commit([Record("written", b"it")])
 
 
+def test_a_machine_that_is_gone_ends_its_lifelines(tmp_path: Path) -> None:
+    """It closes nothing: the kernel asks it now and then whether it is there."""
+    kafka = Kafka(tmp_path, 3)
+    try:
+        kafka.start()
+        wait_until(lambda: len(_kept_alive()) >= 6, 120, "each broker looks after two lifelines")
+    finally:
+        kafka.stop()
+
+
+def _kept_alive() -> list[str]:
+    """Return connections which the kernel asks for within some seconds; others say it in hours."""
+    kept = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            kind, _, jiffies = line.split()[5].partition(":")
+            if int(kind, 16) == 2 and int(jiffies, 16) <= 600:
+                kept.append(line)
+    return kept
+
+
 def test_a_lifeline_that_is_closed_is_no_death(tmp_path: Path) -> None:
     """Brokers close what is idle: the next lifeline shows that the other one lives."""
     kafka = Kafka(tmp_path, 3, settings={"connections.max.idle.ms": "1000"})

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
+import jdk.net.ExtendedSocketOptions;
 import kafka.server.BrokerServer;
 import kafka.server.ControllerServer;
 import kafka.server.KafkaConfig;
@@ -57,6 +58,8 @@ final class Lifelines {
   private static final Logger LOG = LoggerFactory.getLogger(Lifelines.class);
   private static final int CONNECT_MS = 125;
   private static final int AGAIN_MS = 100;
+  private static final int KEEP_ALIVE_S = 5;
+  private static final int KEEP_ALIVE_COUNT = 3;
   private static final int LOOK_MS = 10;
   private static final int HEIR_WAITS_MS = 100;
   private static final int TIMEOUT_IS_NEAR_MS = 1000;
@@ -132,12 +135,18 @@ final class Lifelines {
     }
   }
 
-  /** Waits until a lifeline is closed; returns the next one, or null when the broker has ended. */
+  /**
+   * Waits until a lifeline is closed; returns the next one, or null when the broker has ended, or is
+   * out of reach.
+   */
   private Socket renewed(int broker, Socket line) {
     ended.remove(broker);
     fenced.remove(broker);
     SocketAddress address = line.getRemoteSocketAddress();
-    untilClosed(line);
+    if (!isClosed(line)) {
+      LOG.info("the lifeline to broker {} has gone dead", broker);
+      return null;
+    }
     try {
       Socket next = connectedAtLast(address);
       LOG.info("the lifeline to broker {} is renewed", broker);
@@ -168,6 +177,11 @@ final class Lifelines {
     Socket socket = new Socket();
     try {
       socket.connect(address, CONNECT_MS);
+      // a machine that is gone closes nothing, and a lifeline says nothing
+      socket.setKeepAlive(true);
+      socket.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_S);
+      socket.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEP_ALIVE_S);
+      socket.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEP_ALIVE_COUNT);
       return socket;
     } catch (IOException failed) {
       closed(socket);
@@ -175,15 +189,19 @@ final class Lifelines {
     }
   }
 
-  private static void untilClosed(Socket line) {
+  /** Waits until a lifeline ends; says whether the other side has closed it. */
+  private static boolean isClosed(Socket line) {
     try {
       while (line.getInputStream().read() >= 0) {
         continue;
       }
-    } catch (IOException reset) {
-      LOG.debug("a lifeline is reset", reset);
+      return true;
+    } catch (IOException ended) {
+      LOG.debug("a lifeline is reset, or nobody answers on it", ended);
+      return String.valueOf(ended.getMessage()).contains("reset");
+    } finally {
+      closed(line);
     }
-    closed(line);
   }
 
   private static void closed(Socket socket) {
