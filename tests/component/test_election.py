@@ -1,9 +1,11 @@
 """A stay in the election, in this process, so that its connection can be lost at any line."""
 
 import contextlib
+import errno
 import itertools
 import random
 import socket
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +15,11 @@ import pytest
 from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import ConnectionLoss, NoAuthError
 
+from espha.ha import election
 from espha.ha.election import Membership
 from espha.ha.heartbeat import End, HeartbeatServer
 from espha.ha.zookeeper import close_session
+from espha.protocol.http import RESOLVER
 from espha.protocol.member import MemberInfo
 from support.servers import ZooKeeper, wait_until
 
@@ -191,6 +195,74 @@ def test_servers_that_are_gone_without_a_word_cost_no_session(
         assert member.znode == before
     finally:
         member.close()
+
+
+def test_a_lost_connection_asks_nobody_for_names(
+    zookeeper: ZooKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers that know names may have gone with the one of ZooKeeper: the session would end."""
+    port, over, really = zookeeper.connect.rpartition(":")[2], threading.Event(), socket.getaddrinfo
+    RESOLVER.refresh(["localhost"])
+    wait_until(lambda: "127.0.0.1" in RESOLVER.last_known("localhost"), LIMIT_S, "it is known")
+
+    def hang(host: str, *rest: Any, **named: Any) -> Any:
+        if host == "localhost":
+            over.wait(LIMIT_S)
+        return really(host, *rest, **named)
+
+    root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
+    member = Membership(f"localhost:{port}", root, "a", 2_000, lambda: None)
+    try:
+        be_elected(member)
+        before = member.znode
+        monkeypatch.setattr(socket, "getaddrinfo", hang)
+        for _ in range(3):
+            lose_connection(member)
+        assert (member.queue(), member.znode) == (["a"], before)
+    finally:
+        member.close()
+        over.set()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_client_whose_thread_has_ended_begins_anew(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kazoo ends at an error that it does not know, as where no descriptor is left for a moment."""
+    be_elected(member)
+    before, fails = member.znode, [True]
+    really = member._client._connection._expand_client_hosts
+
+    def expand() -> Any:
+        if fails:
+            fails.clear()
+            raise OSError(errno.EMFILE, "Too many open files")
+        return really()
+
+    monkeypatch.setattr(member._client._connection, "_expand_client_hosts", expand)
+    lose_connection(member)
+    wait_until(lambda: member.znode not in (None, before), LIMIT_S, "it stands again")
+    wait_until(lambda: member.queue() == ["a"], LIMIT_S, "the session before is over")
+
+
+def test_a_session_ends_in_time_although_a_name_is_not_resolved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever ends it restarts a child, which must not wait for servers of names."""
+    over = threading.Event()
+
+    def hang(*_: Any, **__: Any) -> Any:
+        over.wait(LIMIT_S)
+        raise socket.gaierror(socket.EAI_AGAIN, "nobody answers")
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    monkeypatch.setattr(election, "_CLOSE_S", 0.2)
+    member = Membership("nowhere:1", "/ESP/test/none", "a", 2_000, lambda: None)
+    ending = threading.Thread(target=member.close)
+    ending.start()
+    ending.join(LIMIT_S / 2)
+    assert not ending.is_alive(), "it is waited for"
+    over.set()
 
 
 def test_servers_that_are_gone_without_a_word_keep_no_dead_session(

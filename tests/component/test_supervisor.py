@@ -361,6 +361,33 @@ def test_a_switchover_that_cannot_be_is_refused(start: Start) -> None:
     assert active_of([first, second]) == [first]
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["pod", "supervisor"])
+def test_a_frozen_standby_that_wakes_up_does_not_lead_on_what_it_knew(
+    start: Start, zookeeper: ZooKeeper, without_zookeeper: Callable[[], None], whole: bool
+) -> None:
+    """The leader that it knew is dead, and has been replaced; ZooKeeper tells it somewhat later."""
+    first, second, third = (start(name) for name in "abc")
+    wait_until(lambda: first.is_in("active"), 60, "a is active")
+    wait_until(lambda: first.status()["watched"] == 2, 60, "b and c watch a")
+    child, old = second.child(), second.status()["znode"]
+    if whole:
+        os.kill(child, signal.SIGSTOP)
+    second.kill(signal.SIGSTOP)
+    first.kill()
+    wait_until(lambda: third.is_in("active"), 60, "c is active")
+    without_zookeeper()
+    if whole:
+        os.kill(child, signal.SIGCONT)
+    second.kill(signal.SIGCONT)
+    told = second.log
+    wait_until(lambda: "before it are dead" in told.read_text(), 60, "b finds out that a is dead")
+    zookeeper.servers[0].signal(signal.SIGCONT)
+    wait_until(lambda: second.status().get("znode") not in (None, old), 60, "b stands again")
+    wait_until(lambda: second.is_in("standby"), 60, "b is a standby")
+    assert third.is_in("active")
+    assert third.status()["restarts"] == 0
+
+
 def test_a_frozen_supervisor_loses_its_place(start: Start) -> None:
     """A frozen session expires; what wakes up stands again, behind the others."""
     first, second = start("a"), start("b")

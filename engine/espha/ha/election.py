@@ -5,7 +5,9 @@ it leads at once, and ZooKeeper learns it afterwards.
 """
 
 import contextlib
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,6 +20,7 @@ from pydantic import ValidationError
 
 from espha.ha import zookeeper
 from espha.ha.ahead import Ahead
+from espha.protocol.http import RESOLVER
 from espha.protocol.member import MemberInfo
 
 ZNODE_PREFIX = "server-n_"
@@ -25,6 +28,9 @@ NEXT = "next"
 """Znode beside them, while a switchover asks for one engine: its name."""
 _RECHECK_S = 1.0
 _RETRY_S = 0.1
+_CLOSE_S = 3.0
+_GIVEN_UP_S = 1.0
+_REFRESH_S = 0.5
 _LOG = structlog.get_logger()
 
 
@@ -50,6 +56,7 @@ class Membership:
         succeeds: Callable[[list[str]], bool] = lambda dead: False,
         ready: Callable[[], bool] = lambda: True,
         on_doubt: Callable[[], None] = lambda: None,
+        woke_at: Callable[[], float] = lambda: -math.inf,
     ) -> None:
         """Open the session.
 
@@ -67,13 +74,16 @@ class Membership:
                 before ZooKeeper knows it.
             ready: whether this one is in step; if not, it lets the others go first, once.
             on_doubt: another one may have led meanwhile, so the child has to find out.
+            woke_at: when this process last went on after it was frozen; others may have passed it.
         """
         self._servers = servers
         self._root = root.rstrip("/")
         self._prefix = f"{self._root}/{ZNODE_PREFIX}"
         self._name, self._address = name, address
         self._on_elected, self._on_doubt = on_elected, on_doubt
-        self._succeeds, self._ready = succeeds, ready
+        self._succeeds, self._ready, self._woke_at = succeeds, ready, woke_at
+        self._confirmed = -math.inf
+        """When ZooKeeper was last asked for this one's place, and told it."""
         self._session_s = session_ms / 1000
         self._secret = zookeeper.Secret(token)
         self._ahead = Ahead(
@@ -191,12 +201,33 @@ class Membership:
         self._closed.set()
         self._wake.set()
         self._ahead.stop()
-        self._client.stop()
-        self._client.close()
+        ending = threading.Thread(target=self._end_session, name="end-session", daemon=True)
+        ending.start()
+        ending.join(_CLOSE_S)  # a thread of kazoo's that waits for a name ends when it may
+
+    def _end_session(self) -> None:
+        try:
+            self._client.stop()
+        finally:
+            self._client.close()
 
     def _keep_alive(self) -> None:
         # kazoo's own ping comes up to 0.4 s late, too late for short sessions.
+        located, lost, refreshed = self._servers, 0.0, 0.0
         while not self._closed.wait(min(0.1, self._session_s / 4)):
+            if zookeeper.located(self._servers) != located:
+                located = zookeeper.located(self._servers)
+                self._client.set_hosts(located)
+            now = time.monotonic()
+            if not self._client.connected and now - refreshed > _REFRESH_S:
+                RESOLVER.refresh(zookeeper.hosts(self._servers))  # they may have moved
+                refreshed = now
+            given_up = self._client._connection.connection_stopped.is_set()
+            lost = (lost or now) if given_up else 0.0
+            if lost and now - lost > _GIVEN_UP_S:
+                _LOG.error("kazoo's thread has ended at an error that it does not know")
+                self._client.start_async()
+                lost = 0.0
             if self._client.connected:
                 with contextlib.suppress(KazooException, KazooTimeoutError):
                     self._client.exists_async("/").get(timeout=self._session_s)
@@ -213,6 +244,7 @@ class Membership:
                 self._wake.wait(_RECHECK_S)
 
     def _evaluate(self) -> None:
+        asked = time.monotonic()
         if not self._client.connected:
             return
         if self._withdrawn:
@@ -227,6 +259,7 @@ class Membership:
             self._stand()
             self._wake.set()
             return
+        self._confirmed = asked
         self._look_for_doubt()
         place = queue.index(mine)
         self.last = place == len(queue) - 1
@@ -269,6 +302,10 @@ class Membership:
         """Lead at once, before ZooKeeper knows that all who stand before are dead."""
         with self._deciding:
             if self._elected or self._leaving.is_set() or self._closed.is_set():
+                return False
+            if self._woke_at() > self._confirmed:
+                _LOG.info("those before it are dead, but it was frozen: ZooKeeper decides")
+                self._wake.set()
                 return False
             if not self._succeeds(dead):
                 return False

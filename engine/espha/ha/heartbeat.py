@@ -10,8 +10,10 @@ possible nobody guesses: two that cannot reach each other would else depose each
 """
 
 import contextlib
+import math
 import socket
 import threading
+import time
 from collections.abc import Callable
 from enum import Enum, auto
 from urllib.parse import urlsplit
@@ -30,13 +32,16 @@ _ANY = "0.0.0.0"  # noqa: S104 - compared with, not listened on
 class HeartbeatServer:
     """Accepts connections and sends a byte on each now and then; they end with this process."""
 
-    def __init__(self, host: str, port: int = 0, towards: str = "") -> None:
+    def __init__(
+        self, host: str, port: int = 0, towards: str = "", failure_timeout_ms: int = 500
+    ) -> None:
         """Listen.
 
         Args:
             host: on which address; 0.0.0.0 is announced as the one that leads `towards` somebody.
             port: on which port; 0: a free one.
             towards: servers, "host:port,…", that this machine reaches as others reach this one.
+            failure_timeout_ms: others take this one for dead when it says nothing for so long.
 
         Raises:
             OSError: the port is in use.
@@ -47,6 +52,8 @@ class HeartbeatServer:
         self._lock = threading.Lock()
         self._held: list[socket.socket] = []
         self._closed = threading.Event()
+        self._patience_s = failure_timeout_ms / 2000  # others count in ticks, and may be early
+        self._beaten, self._woke_at = time.monotonic(), -math.inf
         threading.Thread(target=self._accept, name="heartbeat-server", daemon=True).start()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
 
@@ -54,6 +61,15 @@ class HeartbeatServer:
     def watched(self) -> int:
         """How many connections others hold to this one."""
         return len(self._held)
+
+    @property
+    def woke_at(self) -> float:
+        """When this process last went on after it was frozen for so long that others noticed.
+
+        In seconds of the monotonic clock; it may be now, before any thread has seen it.
+        """
+        now = time.monotonic()
+        return now if now - self._beaten > self._patience_s else self._woke_at
 
     def _accept(self) -> None:
         while not self._closed.is_set():
@@ -71,6 +87,8 @@ class HeartbeatServer:
 
     def _beat(self) -> None:
         while not self._closed.wait(_BEAT_S):
+            self._woke_at = self.woke_at
+            self._beaten = time.monotonic()
             with self._lock:
                 self._held = [connection for connection in self._held if _sent(connection)]
 

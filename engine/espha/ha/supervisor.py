@@ -37,9 +37,9 @@ from espha.ha.status_server import Models, serve_status
 from espha.ha.switchover import HandOver
 from espha.ha.volume import VolumeWatch
 from espha.ha.witness import Witness
-from espha.ha.zookeeper import Secret
+from espha.ha.zookeeper import Secret, hosts, located
 from espha.protocol.deaths import note_of
-from espha.protocol.http import addresses
+from espha.protocol.http import RESOLVER, addresses
 from espha.protocol.model_change import ModelRequest
 from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState, KillReason, Role, SwitchoverReason
@@ -144,6 +144,8 @@ class Supervisor:
             token=self._settings.token,
         )
         if self._election:
+            names = hosts(self._settings.peers) + hosts(self._settings.zookeeper)
+            RESOLVER.keep(names, self._stop)
             self._kafka = KafkaProbe(
                 self._settings.bootstrap, self._settings.failure_timeout_ms, _TICK_S
             )
@@ -219,7 +221,12 @@ class Supervisor:
         self._code_known.clear()
         told = self._settings
         if self._election:
-            self._heartbeats = HeartbeatServer(told.http_host, told.heartbeat_port, told.zookeeper)
+            self._heartbeats = HeartbeatServer(
+                told.http_host,
+                told.heartbeat_port,
+                located(told.zookeeper),
+                told.failure_timeout_ms,
+            )
         heartbeats = self._heartbeats
         if heartbeats:
             self._member = Membership(
@@ -234,6 +241,7 @@ class Supervisor:
                 succeeds=self._succeeds,
                 ready=lambda: self._status is not None and self._status.in_sync,
                 on_doubt=self._doubt,
+                woke_at=lambda: heartbeats.woke_at,
             )
         try:
             self._child = Child(self._spawner, self._heard, self._child_ended.set, self._exited)

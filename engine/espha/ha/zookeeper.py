@@ -2,17 +2,27 @@
 
 import hashlib
 import hmac
+import selectors
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from kazoo.client import KazooClient
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.handlers.utils import selector_select
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, make_digest_acl
 
+from espha.protocol.http import RESOLVER, at
 from espha.protocol.member import MemberInfo
 
 _USER = "espha"
 _CLOSE_S = 2.0
+_POLL = SimpleNamespace(
+    EVENT_READ=selectors.EVENT_READ,
+    EVENT_WRITE=selectors.EVENT_WRITE,
+    DefaultSelector=selectors.PollSelector,
+)
 _LOG = structlog.get_logger()
 
 
@@ -27,7 +37,33 @@ def client(servers: str, session_s: float, **options: Any) -> KazooClient:
     # Kazoo asks in rounds, each in an order of its own: between the server that it lost and the
     # one that it finds, it may come by each of the others twice.
     handler = _Brisk(session_s / (2 * len(servers.split(","))))
-    return KazooClient(hosts=servers, timeout=session_s, handler=handler, **options)
+    return KazooClient(hosts=located(servers), timeout=session_s, handler=handler, **options)
+
+
+def hosts(servers: str) -> list[str]:
+    """Return the hosts of a list "host:port,…", which may end with a path."""
+    return [host for host, _ in _places(servers)[0]]
+
+
+def located(servers: str) -> str:
+    """Return the same list with the addresses that hosts had lately, as far as they are known.
+
+    A client that lost its connection asks for all names, one after the other, before it connects.
+    Where the servers that know names have gone with ZooKeeper's, its session is over by then.
+    """
+    places, path = _places(servers)
+    found: dict[str, None] = {}
+    for host, port in places:
+        for one in RESOLVER.last_known(host) or [host]:
+            found[f"{at(one, port)}" if port else one] = None
+    return ",".join(found) + path
+
+
+def _places(servers: str) -> tuple[list[tuple[str, int]], str]:
+    """Return hosts and ports (0: the usual one), and the path behind them."""
+    listed, slash, path = servers.partition("/")
+    parts = [urlsplit(f"//{one.strip()}") for one in listed.split(",") if one.strip()]
+    return [(part.hostname or "", part.port or 0) for part in parts], slash + path
 
 
 class Secret:
@@ -109,6 +145,10 @@ class _Brisk(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no 
     def __init__(self, limit_s: float) -> None:
         super().__init__()
         self._limit_s = limit_s
+
+    def select(self, *args: Any, **kwargs: Any) -> Any:
+        # Epoll would need a descriptor for each look; without one, a sound connection were lost.
+        return selector_select(*args, **kwargs, selectors_module=_POLL)
 
     def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
         return super().create_connection(*args, timeout=min(timeout, self._limit_s), **kwargs)

@@ -6,6 +6,7 @@ import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ _THREADS = 3
 """How many threads are watched. The last one to end clears the memory first; so two would do."""
 _LOOK_AGAIN_MS = 1000
 """For threads, where there are fewer: a process may just have begun."""
+_LOOK_S = 0.1
 _EXITING = 0x4
 _KILLED = 1 << 8
 _PROC = Path("/proc")
@@ -29,11 +31,13 @@ def wait_for_end(pid: int) -> None:
     its memory: some 20 ms for a JVM, and more for a large state. All of its threads but one have
     ended before. Where the kernel tells of threads, their end is heard of.
 
+    Where this process has no descriptor left, it looks again and again.
+
     Raises:
         ProcessLookupError: there is none.
     """
     with contextlib.ExitStack() as watched:
-        whole = _closing(os.pidfd_open(pid), watched)
+        whole = _closing(_opened(pid), watched)
         while True:
             with contextlib.ExitStack() as until:
                 threads = _threads(pid, until)
@@ -78,6 +82,17 @@ def when_closed(connection: socket.socket, then: Callable[[], None]) -> None:
     when_ended(_CREDENTIALS.unpack(told)[0], then)
 
 
+def _opened(pid: int) -> int:
+    while True:
+        try:
+            return os.pidfd_open(pid)
+        except ProcessLookupError:
+            raise
+        except OSError:
+            os.kill(pid, 0)
+            time.sleep(_LOOK_S)
+
+
 def _threads(pid: int, until: contextlib.ExitStack) -> list[int]:
     """Return descriptors of the oldest threads behind the first one, which are open `until` then.
 
@@ -100,8 +115,10 @@ def _is_ending(pid: int) -> bool:
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
         status = (_PROC / str(pid) / "status").read_text()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
+    except OSError:  # no descriptor is left: the end of the whole process tells
+        return False
     state, *fields = stat.rpartition(")")[2].split()
     pending = next(line for line in status.splitlines() if line.startswith("SigPnd:"))
     killed = int(pending.split()[1], 16) & _KILLED

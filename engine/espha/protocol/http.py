@@ -29,7 +29,7 @@ LATEST_SNAPSHOT = "/snapshot/latest"
 TIMEOUT_S = 2.0
 LARGEST_ANSWER = 1 << 20
 _CHUNK = 1 << 16
-_RESOLVER = Resolver()
+RESOLVER = Resolver()
 _LOG = structlog.get_logger()
 
 
@@ -77,7 +77,7 @@ def addresses(listed: str) -> list[str]:
     found: dict[str, None] = {}
     for one in filter(None, map(str.strip, listed.split(","))):
         host, _, port = one.rpartition(":")
-        for address in _RESOLVER.addresses(host):
+        for address in RESOLVER.addresses(host):
             found[at(address, int(port))] = None
     return list(found)
 

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -12,6 +13,7 @@ import pytest
 
 from espha.ha import heartbeat
 from espha.ha.heartbeat import End, HeartbeatServer, Monitor, own_address
+from espha.local.waiting import wait_until
 from espha.protocol.lifeline import Lifeline
 
 BEACON = """
@@ -153,6 +155,20 @@ def test_a_server_without_room_for_a_moment_accepts_again(
     assert held(server)
     assert nothing(ends, 0.6)
     watch.stop()
+    server.close()
+
+
+def test_who_was_frozen_knows_it(ends: Ends) -> None:
+    """As soon as anybody asks, and until others can tell whether it has been replaced."""
+    server = HeartbeatServer("127.0.0.1", failure_timeout_ms=300)
+    Monitor(server.address, ends.put, 10_000)
+    held(server)
+    frozen = time.monotonic()
+    assert server.woke_at < frozen
+    with server._lock:  # nothing is said
+        wait_until(lambda: server.woke_at > frozen, 60, "it is silent")
+    wait_until(lambda: time.monotonic() - server.woke_at > 0.5, 60, "it speaks again")
+    assert server.woke_at > frozen
     server.close()
 
 

@@ -50,6 +50,29 @@ def test_a_process_that_is_gone_already_is_heard_of() -> None:
         wait_for_end(process.pid)
 
 
+@pytest.mark.parametrize("attempts", [2, 1_000_000], ids=["for a moment", "for ever"])
+def test_without_a_free_descriptor_an_end_is_heard_of_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, attempts: int
+) -> None:
+    """Else nobody would ever learn of it: whoever waits has a thread of its own, which ends."""
+    left, opened = [attempts], os.pidfd_open
+
+    def crowded(pid: int, flags: int = 0) -> int:
+        left[0] -= 1
+        if left[0] > 0:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(pid, flags)
+
+    monkeypatch.setattr(os, "pidfd_open", crowded)
+    process, heard = subprocess.Popen(["/bin/sleep", "1000"]), threading.Event()
+    when_ended(process.pid, heard.set)
+    wait_until(lambda: left[0] < attempts - 1, 60, "it is looked for twice")
+    assert not heard.is_set()
+    process.kill()
+    process.wait()
+    assert heard.wait(60)
+
+
 def test_a_kernel_that_knows_no_threads_ends_tells_of_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

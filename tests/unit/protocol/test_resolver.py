@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from espha.local.waiting import wait_until
 from espha.protocol import resolver
 from espha.protocol.resolver import Resolver
 
@@ -77,8 +78,44 @@ def test_a_host_of_which_nothing_is_known_is_waited_for_and_given_up(
     assert Resolver().addresses("heads") == []
 
 
+def test_what_is_kept_is_known_before_anybody_asks(
+    name: Callable[[Answer], None], never: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks only when something has happened would ask for the first time then."""
+    monkeypatch.setattr(resolver, "_EVERY_S", 0.01)
+    found, stop = Resolver(), threading.Event()
+    name(lambda: ["10.0.0.1"])
+    found.keep(["heads", "127.0.0.1"], stop)
+    wait_until(lambda: found.last_known("heads") == ["10.0.0.1"], LIMIT_S, "it is known")
+    name(lambda: ["10.0.0.2"])
+    wait_until(lambda: found.last_known("heads") == ["10.0.0.2"], LIMIT_S, "it has moved")
+    name(never)
+    assert found.addresses("heads") == ["10.0.0.2"]
+    stop.set()
+
+
+def test_what_is_kept_and_unknown_is_waited_for_a_moment_only(
+    name: Callable[[Answer], None], never: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "_FIRST_S", LIMIT_S)
+    found, stop = Resolver(), threading.Event()
+    name(never)
+    found.keep(["heads"], stop)
+    begun = time.monotonic()
+    assert found.addresses("heads") == []
+    assert time.monotonic() - begun < LIMIT_S / 2, "it is waited for"
+    stop.set()
+
+
 @pytest.mark.parametrize(
-    ("code", "left"), [(socket.EAI_AGAIN, ["10.0.0.1"]), (socket.EAI_NONAME, [])]
+    ("code", "left"),
+    [
+        (socket.EAI_AGAIN, ["10.0.0.1"]),
+        (socket.EAI_FAIL, ["10.0.0.1"]),
+        (socket.EAI_SYSTEM, ["10.0.0.1"]),
+        (socket.EAI_NONAME, []),
+        (socket.EAI_NODATA, []),
+    ],
 )
 def test_only_who_knows_that_there_is_no_such_host_is_believed(
     name: Callable[[Answer], None], code: int, left: list[str]
