@@ -21,6 +21,7 @@ _SHARE = 1000
 """The fork for a checkpoint holds up a replica for one part in so many of its time."""
 _BESIDE_SHARE = 10
 """The forked process is there for one part in so many of the time."""
+_LOOK_S = 0.02
 
 
 class Digests(Protocol):
@@ -31,6 +32,10 @@ class Digests(Protocol):
 
     def begun(self, answer: CheckpointBegun | None) -> None:
         """Take the worker's answer."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a digest is still to come."""
 
     def finished(self) -> list[CheckpointReport]:
         """Return what has come since the last time."""
@@ -88,6 +93,13 @@ class Agreement:
         """Note what an order record says of the active engine's state."""
         if record.state:
             _put(self._there, record.state.sequence, (record.state.digest, record.engine))
+
+    def wait(self, limit_s: float) -> None:
+        """Wait until no digest is still to come, `limit_s` seconds at most."""
+        until = time.monotonic() + limit_s
+        while self._digests.is_busy and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+            self._collect()
 
     def difference(self) -> Difference | None:
         """Return the oldest difference that has not been returned; None: all that is known agrees.

@@ -32,6 +32,11 @@ class Checkpoints:
         self._pending = Pending()
         return self._pending.order
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a digest is still to come."""
+        return self._under_way
+
     def begun(self, answer: CheckpointBegun | None) -> None:
         """Take the worker's answer to `order`; None: it was not given it after all."""
         pending, self._pending = self._pending, None

@@ -28,6 +28,7 @@ from espha.engine.batch_size import BatchSize
 from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
 from espha.engine.follower import Follower, Job
+from espha.engine.forgiveness import Forgiveness
 from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
 from espha.engine.memory import Memory
@@ -87,7 +88,8 @@ class Engine:
         acknowledge: Callable[[OrderRecord], None] = lambda record: None,
         clock: LogClock | None = None,
         quarantine: Quarantine = BLIND,
-        forgives: bool = False,
+        forgiveness: Forgiveness | None = None,
+        careful: bool = False,
         agreement: Agreement | None = None,
         commit_interval_s: float = 0.0,
         memory: Memory | None = None,
@@ -100,7 +102,8 @@ class Engine:
     ) -> None:
         """Go on behind `start`, whose state the job holds already; None: from the beginning.
 
-        `forgives`: what it makes of the order records that there are counts, whatever they say.
+        `forgiveness`: what of the log that there is need not be as it says. `careful`: the engine
+        has diverged, and compares its state at each mark of that log.
         `tail` is the last record of the log, as far as it is known. With `ask_for_shadow` it runs
         its model beside that of the log; `wanted` is the digest of the model it was given, where
         it runs another one. Behind the order record `forced` it may lead in place of the log's.
@@ -140,8 +143,9 @@ class Engine:
             newest=newest,
             doing=self._doing,
             size=size,
+            forgiveness=forgiveness or Forgiveness(),
+            careful=careful,
         )
-        self._follower.forgives = forgives
         self._leader = Leader(
             job,
             inputs,
@@ -185,7 +189,7 @@ class Engine:
         end = self._log.end()
         self._follower.expect_whole(end)
         self._follower.read_to(end)
-        self._follower.forgives = False
+        self._follower.begin_to_follow()
         self._at.heir = ""  # that was long ago
         self._show_lag()
         while True:

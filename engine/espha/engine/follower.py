@@ -9,6 +9,7 @@ import structlog
 from espha.engine.agreement import Agreement
 from espha.engine.batch_size import BatchSize
 from espha.engine.digests import inputs_digest
+from espha.engine.forgiveness import Forgiveness
 from espha.engine.gathering import Gathering
 from espha.engine.hearing import Hearing
 from espha.engine.inputs import Inputs
@@ -26,13 +27,22 @@ from espha.protocol.states import Step
 
 _REPLAY_RECORDS = 500
 _REPLAY_INPUTS = 20_000
+_DIGEST_S = 60.0
+"""How long a digest of a large state may take where it is waited for."""
 _LOG = structlog.get_logger()
 
 
 class Diverged(Exception):  # noqa: N818 - it names a state
     """This engine made something else of an order record than the active one did."""
 
-    def __init__(self, sequence: int, base: int, text: str, state: str = "") -> None:
+    def __init__(
+        self,
+        sequence: int,
+        base: int,
+        text: str,
+        state: str = "",
+        broken: tuple[str, int] | None = None,
+    ) -> None:
         """Say where.
 
         Args:
@@ -40,9 +50,10 @@ class Diverged(Exception):  # noqa: N818 - it names a state
             base: the one after which the snapshot was that led here, or 0.
             text: what differs.
             state: digest of its own state after the record, where that is what differs.
+            broken: topic and offset of an input record that it cannot process, if that differs.
         """
         super().__init__(text)
-        self.sequence, self.base, self.state = sequence, base, state
+        self.sequence, self.base, self.state, self.broken = sequence, base, state, broken
 
 
 class Job(Protocol):
@@ -73,6 +84,8 @@ class Follower:
         agreement: Agreement,
         newest: Callable[[], int],
         size: BatchSize,
+        forgiveness: Forgiveness,
+        careful: bool,
     ) -> None:
         """Go on at `at`, which moves on with each record.
 
@@ -89,6 +102,8 @@ class Follower:
             agreement: compares states.
             newest: returns the newest order record that other replicas know of.
             size: learns how long records take, for when this engine leads.
+            forgiveness: what is left as it is in the log that is replayed.
+            careful: this engine has diverged: no mark in the log that is replayed is passed over.
         """
         self._job, self._log, self._inputs, self._at = job, log, inputs, at
         log.at_stray = self._meet_stray
@@ -99,8 +114,7 @@ class Follower:
         self.lag = Lag()
         self._hearing = Hearing(log, at, newest)
         self._gathering = Gathering()
-        self.forgives = False
-        """Whether what this engine makes of a record counts, though it is not what the log says."""
+        self._forgiveness, self._careful = forgiveness, careful
         self._semantics = SEMANTICS
         self.replayed = 0
         """Order records processed in this life."""
@@ -141,7 +155,16 @@ class Follower:
         self.settle()
         for records in self._log.read_to(end, _REPLAY_RECORDS):
             self._follow(records)
+            self._compare()
         self.lag.look(self._log.behind)
+
+    def begin_to_follow(self) -> None:
+        """Have replayed the log that there was: nothing of what comes now is forgiven."""
+        if self._careful:
+            self._agreement.wait(_DIGEST_S)
+            self._compare()
+        self._careful = False
+        self._forgiveness.end(self._at.sequence)
 
     def _follow(self, records: list[OrderRecord]) -> None:
         """Process order records, as many as fit in one Spark job together."""
@@ -164,8 +187,13 @@ class Follower:
             if count + len(inputs) > _REPLAY_INPUTS or size + length > REPLAY_BYTES:
                 self._replay(pending)
                 pending, count, size = [], 0, 0
-            batch = self._at.batch(record.sequence, record.clock, inputs, record.skipped)
+            skipped = record.skipped + self._forgiveness.skipped(record)
             marked = record.checkpoint and record.model == self._model
+            if marked and self._careful:
+                self._replay(pending)
+                pending, count, size = [], 0, 0
+                self._agreement.wait(_DIGEST_S)
+            batch = self._at.batch(record.sequence, record.clock, inputs, skipped)
             order = self._agreement.order() if marked else None
             pending.append((record, batch._replace(checkpoint=order)))
             self._at.passed(record)
@@ -216,7 +244,7 @@ class Follower:
         One that has a number itself may leave such a gap, and is never passed over.
         """
         self.settle()
-        if not self.forgives:
+        if not self._forgiveness.covers(self._at.sequence + 1):
             raise Diverged(self._at.sequence + 1, self._base, str(stray))
         if not stray.numbered:
             _LOG.error("it is passed over", stray=str(stray))
@@ -224,7 +252,7 @@ class Follower:
     def _differs(self, record: OrderRecord, what: str) -> None:
         """End this engine, unless nobody is left who could know better."""
         text = f"order record {record.sequence}: {what}"
-        if self.forgives:
+        if self._forgiveness.covers(record.sequence):
             _LOG.error("it is left at that", difference=text)
             return
         raise Diverged(record.sequence, self._base, text)
@@ -237,7 +265,7 @@ class Follower:
                 f"order record {sequence}: the state after it has digest {here[:12]} here, "
                 f"{there[:12]} at {engine}"
             )
-            if not self.forgives:
+            if not self._forgiveness.covers(sequence):
                 raise Diverged(sequence, self._base, text, here)
             _LOG.error("it is left at that", difference=text)
 
@@ -280,11 +308,11 @@ class Follower:
             return
         if self._at.model not in ("", self._model):
             self._at.begin(record.since)
-        elif record.since and not self._at.begun:
+        elif not self._at.begun and (record.since or not self._at.knows_nothing):
+            began = f"behind order record {record.since}" if record.since else "with the first one"
             raise LogError(
                 f"topic {self._log.topic}: the model of order record {record.sequence} began "
-                f"behind order record {record.since}, which is gone (retention), so the state "
-                "cannot be rebuilt"
+                f"{began}, which is gone (retention), so the state cannot be rebuilt"
             )
 
     def _pass_foreign(self, record: OrderRecord) -> None:
@@ -321,7 +349,9 @@ class Follower:
             except BrokenRecordError as error:
                 broken = _broken(pending, error)
                 text = f"order record {broken.sequence}, which {broken.engine} has processed"
-                raise Diverged(broken.sequence, self._base, f"{text}: {error}") from error
+                raise Diverged(
+                    broken.sequence, self._base, f"{text}: {error}", broken=error.place
+                ) from error
             took_s = time.monotonic() - begun
             self.lag.worked(took_s)
             self._size.replayed(size, took_s)

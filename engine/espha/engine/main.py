@@ -17,6 +17,7 @@ from espha.engine.clock import LogClock
 from espha.engine.divided import DividedTopics
 from espha.engine.engine import RUNTIME, Engine
 from espha.engine.follower import Diverged
+from espha.engine.forgiveness import Forgiveness
 from espha.engine.inputs import Inputs
 from espha.engine.memory import Memory
 from espha.engine.quarantine import Quarantine
@@ -79,14 +80,19 @@ def run_engine(settings: Settings) -> NoReturn:
     except ShadowError as error:
         _give_up(control, EndReason.SHADOW, f"the next model, in the shadow: {error}")
     except Diverged as error:
+        # First of all: what follows asks others, and writes to a volume.
+        control.let_go()
+        control.report(EngineState.DIVERGED, False, reason=EndReason.DIVERGED)
+        recovery.divergences.condemn()
         others = statuses(recovery.peers(), settings.name)
         text = f"{error}{sides(others, error.sequence, error.state)}"
-        recovery.divergences.diverged(error.sequence, error.base, text)
+        recovery.divergences.diverged(error.sequence, error.base, text, error.broken)
         control.divergence = recovery.divergences.facts()
         _give_up(control, EndReason.DIVERGED, text)
     except NoStateError as error:
         _give_up(control, EndReason.DIVERGED, f"{recovery.divergences.last.message}. {error}")
     except LogError as error:
+        recovery.replay_failed()
         _give_up(control, EndReason.TOPIC, f"{error}{recovery.passed_over()}")
     except BrokenRecordError as error:
         _give_up(control, EndReason.RECORD, f"{type(error).__name__}: {error}")
@@ -158,7 +164,8 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         topic_ids=dict(wanted.topics),
         start=meta,
         acknowledge=acknowledgements(settings.ack_log),
-        forgives=recovery.forgives,
+        forgiveness=Forgiveness(recovery.forgives, recovery.divergences.last.broken),
+        careful=recovery.divergences.last.at is not None,
         agreement=_agreement(begin),
         clock=LogClock(lambda: broker_time(settings.bootstrap, plan.scratch)),
         quarantine=_quarantine(settings, control, wanted.topics[plan.order_log]),

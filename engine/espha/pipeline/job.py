@@ -20,11 +20,13 @@ from espha.pipeline.fitting import REASON_BYTES, dead_letter_of, fits, shortened
 from espha.pipeline.stream import (
     BROKEN,
     END,
+    LIMIT_S,
     OPEN,
     OPENED,
     PAGE_BYTES,
     PUT,
     REFUSED,
+    RESTORE_S,
     SKIP,
     TAKE,
     Answered,
@@ -66,6 +68,15 @@ class BrokenRecordError(Exception):
         place = f"offset {offset} of topic {topic}" if topic else "some record of the batch"
         super().__init__(f"{place}: {reason}")
         self.topic, self.offset, self.reason = topic, offset, reason
+
+    @property
+    def place(self) -> tuple[str, int] | None:
+        """Topic and offset of the record; None: nobody knows which one of the batch."""
+        return (self.topic, self.offset) if self.topic and self.offset is not None else None
+
+
+class NotRestoredError(Exception):
+    """A state could not be read this time, which says nothing about it."""
 
 
 class Input(NamedTuple):
@@ -283,14 +294,17 @@ class BatchJob:
 
         Raises:
             NotPlainError: it is not a state of this model.
+            NotRestoredError: memory or the volume failed; the worker holds no state.
         """
         order = RestoreOrder(sequence=sequence, path=str(path), offset=offset)
-        answer = Restored.model_validate_json(self._ask(PUT, order))
+        answer = Restored.model_validate_json(self._ask(PUT, order, RESTORE_S))
+        if answer.passing:
+            raise NotRestoredError(answer.error)
         if answer.error:
             raise NotPlainError(answer.error)
 
-    def _ask(self, mark: int, order: Message) -> str:
-        (answer,) = self._stream.call([Asked(0, mark, order.encode())])
+    def _ask(self, mark: int, order: Message, limit_s: float = LIMIT_S) -> str:
+        (answer,) = self._stream.call([Asked(0, mark, order.encode())], limit_s)
         return answer.text or ""
 
     def close(self) -> None:

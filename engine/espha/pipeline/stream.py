@@ -44,10 +44,13 @@ _SIZES = struct.Struct(">iii")
 _NONE = -1
 _PART_BYTES = 1 << 20
 """Rows go in by so many bytes."""
-_LIMIT_S = 150.0
+LIMIT_S = 150.0
 """A call in which nothing has moved for so long has failed. A first one has a limit of its own."""
+RESTORE_S = 900.0
+"""The same for one that reads a state, in which nothing moves until it is read: what a start may
+take (`espha.ha.progress_judge`)."""
 _MARGIN_S = 5.0
-"""The JVM says within `_LIMIT_S` what does not move; beyond that it says nothing any more."""
+"""The JVM says within `LIMIT_S` what does not move; beyond that it says nothing any more."""
 
 
 class Names(NamedTuple):
@@ -141,16 +144,20 @@ class Stream:
             self._stream.open(name, query(rows)._jdf)
         listed = b"".join(map(texts, names[:4]))
         every = listed + text(names.order_log) + text(names.dead_letters) + texts(names.headers)
-        self._channel.tell(Wanted.NAMES, every, _SIZES.pack(*names.sizes), limit_s=_LIMIT_S)
+        self._channel.tell(Wanted.NAMES, every, _SIZES.pack(*names.sizes), limit_s=LIMIT_S)
 
-    def call(self, asked: Iterable[Asked]) -> Iterator[Answered]:
+    def call(self, asked: Iterable[Asked], limit_s: float = LIMIT_S) -> Iterator[Answered]:
         """Send the rows of one call, and yield what answers them; it must be taken to its end.
+
+        Args:
+            asked: the rows.
+            limit_s: for how long nothing may move.
 
         Raises:
             ChannelError: the query has failed, or nothing has moved for long; it cannot be
                 used any more.
         """
-        for answer in self._exchange(asked, collecting=True, transaction=0):
+        for answer in self._exchange(asked, True, 0, limit_s):
             yield from _answers(answer)
 
     def sum(self, asked: Iterable[Asked], transaction: int = 0) -> list[Summed]:
@@ -163,14 +170,14 @@ class Stream:
         Raises:
             ChannelError: as `call`.
         """
-        (answer,) = self._exchange(asked, collecting=False, transaction=transaction)
+        (answer,) = self._exchange(asked, False, transaction, LIMIT_S)
         return list(_sums(answer))
 
     def _exchange(
-        self, asked: Iterable[Asked], *, collecting: bool, transaction: int
+        self, asked: Iterable[Asked], collecting: bool, transaction: int, limit_s: float
     ) -> Iterator[bytes]:
-        begin = packed(Wanted.CALL, _CALL.pack(collecting, transaction, int(_LIMIT_S * 1000)))
-        return self._channel.exchange(_requests(begin, asked), _LIMIT_S + _MARGIN_S)
+        begin = packed(Wanted.CALL, _CALL.pack(collecting, transaction, int(limit_s * 1000)))
+        return self._channel.exchange(_requests(begin, asked), limit_s + _MARGIN_S)
 
     def when_closed(self, then: Callable[[], None]) -> None:
         """Have `then` called, in threads of their own, when the JVM ends; perhaps twice."""

@@ -361,7 +361,8 @@ class _Worker:
         try:
             self._project, self._kernel = self._restored(order)
         except Exception as error:  # what is not a state of this model fails in any way
-            restored = Restored(error=f"{type(error).__name__}: {error}")
+            passing = isinstance(error, MemoryError | OSError)
+            restored = Restored(error=f"{type(error).__name__}: {error}", passing=passing)
         else:
             self._sequence = order.sequence
             spare_the_living()

@@ -50,6 +50,8 @@ class Restored(Message):
     sequence: int | None = None
     error: str = ""
     """Why it was not read; empty: it was."""
+    passing: bool = False
+    """The error may be over next time, with more memory or a volume that answers."""
 
 
 class CheckpointReport(Message):

@@ -4,6 +4,8 @@
 2. Before it, a peer's that is newer by much, or where there is none of its own: it is taken over
    HTTP, verified, and kept on the own volume.
 3. The older ones of its own, then those of peers that are not much newer.
+4. Where nothing else can rebuild the state, those of its own that are kept as a last resort: they
+   could not be restored here, or a divergence has put them in doubt.
 
 One fits when it is of the same model, of the same topics (not of topics that were deleted and made
 anew), and when the topics still hold everything that comes after it, and have not lost what it
@@ -11,7 +13,7 @@ stands for. After a divergence only those before it count. What is passed over i
 by name and with the reason.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,6 +117,8 @@ class SnapshotCandidates:
     refusals: list[str] = field(default_factory=list)
     token: str = ""
     """The deployment's, for its peers; empty: it has none."""
+    last_resort: Collection[str] = ()
+    """Kinds of the store's that are tried when nothing else fits."""
 
     def best_first(self) -> Iterator[Snapshot]:
         """Yield snapshots that are whole and fit, the best one first."""
@@ -128,6 +132,7 @@ class SnapshotCandidates:
             yield best
         yield from own
         yield from self._taken([address for address, _ in others if address not in newer])
+        yield from self._doubtful()
 
     def refuse(self, name: str, reason: str) -> None:
         """Note that a snapshot is passed over."""
@@ -141,6 +146,17 @@ class SnapshotCandidates:
         for path in store.files(self.before, self.at_least):
             snapshot = self._read(store, path)
             if snapshot:
+                yield snapshot
+
+    def _doubtful(self) -> Iterator[Snapshot]:
+        """Yield the one of last resort that was tried longest ago: an attempt may end this life."""
+        store = self.store
+        if store is None:
+            return
+        for path in store.last_resort(self.last_resort, self.before):
+            snapshot = self._read(store, path)
+            if snapshot:
+                _LOG.warning("nothing else fits: it is tried again", snapshot=path.name)
                 yield snapshot
 
     def _read(self, store: SnapshotStore, path: Path) -> Snapshot | None:

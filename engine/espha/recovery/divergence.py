@@ -4,7 +4,10 @@ It must not build again on the state that went wrong, and people must see that i
 after restarts: so it is kept beside the snapshots, as `diverged.json`.
 """
 
+import contextlib
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import structlog
@@ -12,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from espha.durable import replace_file
 from espha.protocol.status import DivergenceFacts
-from espha.recovery.store import SnapshotStore
+from espha.recovery.store import DIVERGED, SnapshotStore
 
 _NAME = "diverged.json"
 _AGAIN = 2
@@ -20,6 +23,8 @@ _ALONE = 4
 _ALONE_FOR_LONG = 8
 _RECENT_S = 600.0
 _LONGEST_PAUSE_S = 60.0
+_FINISHING_S = 30.0
+"""So long a snapshot that is nearly there is waited for; a volume may hang."""
 _LOG = structlog.get_logger()
 
 
@@ -38,6 +43,8 @@ class Divergence(BaseModel):
     """The order record that it made something else of; None: it is over."""
     times: int = 0
     """How often in a row it has come to that record."""
+    broken: tuple[tuple[str, int], ...] = ()
+    """Input records (topic, offset) that it cannot process, and the active engine could."""
     recent: tuple[float, ...] = ()
     """Seconds since 1970 of the divergences of the last ten minutes."""
 
@@ -70,19 +77,40 @@ class DivergenceLog:
 
     def __init__(self, store: SnapshotStore | None) -> None:
         self._store, self._model = store, ""
+        self._finishing, self._condemned = threading.Lock(), False
         self.last = self._read()
 
-    def diverged(self, sequence: int, base: int, message: str) -> None:
+    def condemn(self) -> None:
+        """Let no snapshot of this life's state be finished any more: the state is wrong.
+
+        One that is being finished is waited for.
+        """
+        held = self._finishing.acquire(timeout=_FINISHING_S)
+        self._condemned = True
+        if held:
+            self._finishing.release()
+
+    @contextlib.contextmanager
+    def finishing(self) -> Iterator[bool]:
+        """Hold while a snapshot is being finished; yields whether this life's state counts."""
+        with self._finishing:
+            yield not self._condemned
+
+    def diverged(
+        self, sequence: int, base: int, message: str, broken: tuple[str, int] | None = None
+    ) -> None:
         """Note a divergence.
 
         The first time the engine goes back before the order record, without its own snapshots since
-        `base`. At the same record once more it takes a state from behind it. At another one it goes
-        back before what it had built on.
+        `base`. At the same record once more it takes a state from behind it, and keeps what it has
+        from before it for the case that nobody has one. At another one it goes back before what it
+        had built on.
 
         Args:
             sequence: the order record.
             base: sequence of the snapshot that the state was built on; 0: the whole log.
             message: what differs, for people.
+            broken: topic and offset of the input record that could not be processed, if that is it.
         """
         last = self.last
         times = last.times + 1 if last.at == sequence else 1
@@ -90,10 +118,10 @@ class DivergenceLog:
         if times < _AGAIN:
             before = sequence if last.at is None else min(base, sequence)
         if self._store:
-            older = self._store.files(before=base)
+            older = self._store.files(before=base if times < _AGAIN else sequence)
             for file in self._store.files():
                 if file not in older:
-                    self._store.set_aside(file)
+                    self._store.set_aside(file, DIVERGED)
         now = time.time()
         self._keep(
             Divergence(
@@ -103,6 +131,7 @@ class DivergenceLog:
                 before=before,
                 at=sequence,
                 times=times,
+                broken=last.broken if broken in (None, *last.broken) else (*last.broken, broken),
                 recent=(*(one for one in last.recent if now - _RECENT_S < one <= now), now),
             )
         )
@@ -126,7 +155,8 @@ class DivergenceLog:
     def settle(self) -> None:
         """Note that the engine has been in sync since: its newer snapshots are good."""
         if self.last.at is not None or self.last.before is not None:
-            self._keep(self.last.model_copy(update={"before": None, "at": None, "times": 0}))
+            over = {"before": None, "at": None, "times": 0, "broken": ()}
+            self._keep(self.last.model_copy(update=over))
 
     def facts(self) -> DivergenceFacts:
         """Return what the status shows."""

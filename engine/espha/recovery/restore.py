@@ -18,7 +18,7 @@ from espha.recovery.candidates import Requirements, SnapshotCandidates
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.healing import NoStateError, have_snapshot_written
 from espha.recovery.plain import NotPlainError
-from espha.recovery.store import Snapshot, SnapshotStore
+from espha.recovery.store import DIVERGED, DOUBTED, Snapshot, SnapshotStore
 
 _NAMED = 4
 """Passed over snapshots that a message names."""
@@ -77,6 +77,7 @@ class Recovery:
         self.store = _open(settings.snapshots, settings.snapshots_retained)
         self.divergences = DivergenceLog(self.store)
         self._refusals: list[str] = []
+        self._begins_anew = False
         self.forgives = False
         """What the engine makes of the order records that there are counts, though it is not what
         they say: nobody else has, or will have, a state from behind them."""
@@ -98,7 +99,11 @@ class Recovery:
             self._ask_for(behind)
         at_least = 0 if behind is None or self.forgives else behind
         before = behind if self.forgives else self.divergences.last.before
-        begun = self._best(job, wanted, before, at_least)
+        kinds = [DOUBTED] if wanted.is_cut and before is None and not at_least else []
+        kinds = [DOUBTED, DIVERGED] if self.forgives else kinds
+        self._begins_anew = False
+        begun = self._best(job, wanted, before, at_least, kinds)
+        self._begins_anew = begun is None
         if begun is None and behind is None and before is not None and wanted.is_cut:
             # Nothing before the record is left to go back to: only who is behind it knows.
             self.divergences.give_up_going_back()
@@ -109,6 +114,15 @@ class Recovery:
                 f"no snapshot from behind order record {at_least} fits{self.passed_over()}"
             )
         return begun
+
+    def replay_failed(self) -> None:
+        """Note that topics lack what this life had to read.
+
+        If it began anew after a divergence, it cannot go back: only who is behind the order record
+        knows, also where the order log itself is whole and an input is not.
+        """
+        if self._begins_anew and self.divergences.last.before is not None:
+            self.divergences.give_up_going_back()
 
     def peers(self) -> list[str]:
         """Return the addresses of all replicas' supervisors."""
@@ -135,7 +149,12 @@ class Recovery:
             )
 
     def _best(
-        self, job: Restorable, wanted: Requirements, before: int | None, at_least: int
+        self,
+        job: Restorable,
+        wanted: Requirements,
+        before: int | None,
+        at_least: int,
+        last_resort: list[str],
     ) -> Snapshot | None:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as spare:
             candidates = SnapshotCandidates(
@@ -147,6 +166,7 @@ class Recovery:
                 at_least,
                 self._refusals,
                 self._settings.token,
+                last_resort,
             )
             return self._restored(job, candidates)
 
@@ -157,10 +177,10 @@ class Recovery:
                 job.restore(snapshot.path, snapshot.offset, header.sequence)
             except NotPlainError as error:
                 candidates.refuse(f"{header.sequence} of {header.engine}", str(error))
-                self._set_aside(snapshot)
+                self._doubt(snapshot)
                 continue
-            except Exception:  # Spark is gone, and would be in each life: too little memory
-                self._set_aside(snapshot)
+            except Exception:  # Spark is gone, and might be in each life: too little memory
+                self._doubt(snapshot)
                 raise
             _LOG.info(
                 "snapshot loaded",
@@ -172,9 +192,13 @@ class Recovery:
         _LOG.info("no snapshot: the whole order log is replayed")
         return None
 
-    def _set_aside(self, snapshot: Snapshot) -> None:
-        if self.store:
-            self.store.set_aside(self.store.path(snapshot.header))
+    def _doubt(self, snapshot: Snapshot) -> None:
+        """Try others first in the next life; more memory, or another espha, may be what it needs.
+
+        It is not given up: the order log may no longer reach back to its beginning.
+        """
+        if self.store and snapshot.path.parent == self.store.folder:
+            self.store.set_aside(snapshot.path, DOUBTED)
 
     def passed_over(self) -> str:
         """Say which snapshots could not be used, as the end of a message; empty when none was."""

@@ -99,7 +99,10 @@ class SnapshotScheduler:
         header = snapshot.header
         self._since = self._clock()
         self._loaded = header.sequence
-        self._show(header)
+        if self._store and snapshot.path.parent == self._store.folder:
+            self._show(header)
+        else:  # a peer's, for which the volume has no room: nobody can have it from here
+            self._refresh()
 
     def due(self) -> bool:
         """Tell whether it is time for a snapshot."""
@@ -194,7 +197,12 @@ class SnapshotScheduler:
         now = time.time_ns() // 1_000_000
         header = header_of(draft.meta, written, self._engine, self._runtime, now)
         try:
-            path = store.finish(draft, header)
+            with self._divergences.finishing() as counts:
+                if not counts:
+                    store.drop(draft)
+                    return
+                path = store.finish(draft, header)
+                self._divergences.settle()
         except OSError as error:
             self._last = None
             self._failed(error.strerror or str(error))
@@ -202,7 +210,6 @@ class SnapshotScheduler:
         self._took_ms, self._memory = report.took_ms, report.memory
         self._pause = max(self._interval, report.took_ms / 1000 * _SHARE)
         self._show(header)
-        self._divergences.settle()
         _LOG.info(
             "snapshot",
             file=path.name,

@@ -12,7 +12,7 @@ Neither is ever held in memory as a whole.
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +35,10 @@ LARGEST_BODY = 1 << 32
 
 _PREFIX, _SUFFIX = "snapshot-", ".espha"
 _ASIDE = ".refused"
+DOUBTED = ".doubted"
+"""Behind the name of a snapshot that is whole and fits, and could not be restored here so far."""
+DIVERGED = ".diverged"
+"""Behind the name of one that this replica may have written of a state that was wrong."""
 _MODEL_DIGITS = 12
 _OTHERS = 3
 """Models besides the present one of which a snapshot is kept."""
@@ -296,11 +300,28 @@ class SnapshotStore:
             and (not self.model or model == self.model[:_MODEL_DIGITS])
         ]
 
-    def _found(self) -> list[tuple[int, str, Path]]:
+    def last_resort(self, kinds: Collection[str], before: int | None = None) -> list[Path]:
+        """Return what is kept for the case that nothing else fits, the last one tried last.
+
+        Args:
+            kinds: `DOUBTED`, `DIVERGED`, or both.
+            before: only those of lower sequence.
+        """
+        found = [
+            path
+            for kind in kinds
+            for sequence, model, path in self._found(kind)
+            if (before is None or sequence < before)
+            and (not self.model or model == self.model[:_MODEL_DIGITS])
+        ]
+        return sorted(found, key=_changed)
+
+    def _found(self, kind: str = "") -> list[tuple[int, str, Path]]:
         """Return sequence, first digits of the model, and file of all; newest first."""
         found = []
-        for path in self.folder.glob(f"{_PREFIX}*{_SUFFIX}"):
-            sequence, _, model = path.name[len(_PREFIX) : -len(_SUFFIX)].partition("-")
+        end = _SUFFIX + kind
+        for path in self.folder.glob(f"{_PREFIX}*{end}"):
+            sequence, _, model = path.name[len(_PREFIX) : -len(end)].partition("-")
             if sequence.isdecimal():
                 found.append((int(sequence), model or _model_of(path), path))
         return sorted(found, reverse=True)
@@ -332,6 +353,8 @@ class SnapshotStore:
             raise
         sync_folder(self.folder)
         self._remove_old(path, header.model)
+        for old in self.of(header.model).last_resort((DOUBTED, DIVERGED)):
+            self.set_aside(old)
         return path
 
     def drop(self, draft: Draft) -> None:
@@ -372,11 +395,19 @@ class SnapshotStore:
             if kept[of] < 0 and old != new:
                 old.unlink(missing_ok=True)
 
-    def set_aside(self, path: Path) -> None:
-        """Take a file out of use; it stays for people to look at until `keep` others follow."""
+    def set_aside(self, path: Path, kind: str = _ASIDE) -> None:
+        """Take a file out of use, until `keep` others of that kind follow.
+
+        Args:
+            path: a snapshot, also one that is kept as a last resort.
+            kind: `DOUBTED` or `DIVERGED`: it is a last resort until another one of its model is
+                written; else it stays for people to look at.
+        """
+        name = path.name.removesuffix(DOUBTED).removesuffix(DIVERGED)
         with contextlib.suppress(OSError):
-            path.replace(path.with_name(path.name + _ASIDE))
-            aside = sorted(self.folder.glob(f"*{_ASIDE}"), key=_changed, reverse=True)
+            path.replace(path.with_name(name + kind))
+            os.utime(path.with_name(name + kind))
+            aside = sorted(self.folder.glob(f"*{kind}"), key=_changed, reverse=True)
             for old in aside[self._keep :]:
                 old.unlink(missing_ok=True)
 

@@ -18,6 +18,11 @@ class Worker:
         """Return a place for the report."""
         return None if self.busy else CheckpointOrder(report="r")
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether another digest is under way."""
+        return self.busy
+
     def begun(self, answer: CheckpointBegun | None) -> None:
         """Take the answer."""
 

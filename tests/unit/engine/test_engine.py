@@ -16,6 +16,7 @@ from espha.engine.agreement import Agreement
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
 from espha.engine.follower import Diverged
+from espha.engine.forgiveness import Forgiveness
 from espha.engine.inputs import Inputs
 from espha.engine.lag import FAR
 from espha.engine.shadow import Switched
@@ -27,7 +28,7 @@ from espha.model import model_digest
 from espha.pipeline.job import Batch, BrokenRecordError, Input, Output, Result
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.child_side import Control
-from espha.protocol.order import Cursor, OrderRecord, Range, StateDigest
+from espha.protocol.order import Cursor, OrderRecord, Range, Shadow, Skip, StateDigest
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import Counts
 from espha.reader import read_project
@@ -51,6 +52,7 @@ class Job:
 
     def __init__(self, held: int | None = None) -> None:
         self.held, self.sequences = held, list[int]()
+        self.skipped: list[tuple[Skip, ...]] = []
 
     def run(self, batches: list[Batch], transaction: int = 0) -> list[Result]:
         """Run batches that build on what is held."""
@@ -58,6 +60,7 @@ class Job:
             assert batch.expect in (None, self.held)
             self.held = batch.sequence
             self.sequences.append(batch.sequence)
+            self.skipped.append(batch.skipped)
         return [
             outcome(batch.inputs)._replace(
                 checkpoint=CheckpointBegun(sequence=batch.sequence) if batch.checkpoint else None
@@ -335,15 +338,38 @@ def test_who_fails_at_what_the_active_engine_has_processed_takes_the_state_from_
     with pytest.raises(Diverged, match=r"engine-1 has processed: .* no memory") as raised:
         engine.run()
     assert (raised.value.sequence, raised.value.base) == (at, 5)
+    assert raised.value.broken == ((TOPIC, 7) if topic else None)
 
 
 def test_where_nobody_could_know_better_the_log_is_left_as_it_is(make: Make) -> None:
     """What this engine makes of it is the state; from then on it is as strict as ever."""
     log = Log([record(1), record(2, digest="0" * 64), record(3)])
-    engine, job, _ = make(log, forgives=True)
+    forgiveness = Forgiveness(True)
+    engine, job, _ = make(log, forgiveness=forgiveness)
     run(engine)
     assert replayed(job, 0) == [1, 2, 3]
-    assert not engine._follower.forgives
+    assert (forgiveness.covers(3), forgiveness.covers(4)) == (True, False)
+
+
+def test_a_record_that_this_engine_cannot_process_is_left_out_where_nobody_knows_better(
+    make: Make,
+) -> None:
+    """Else it would end each life, and rebuild no state."""
+    log = Log([record(1), record(2), record(3)])
+    engine, job, _ = make(log, forgiveness=Forgiveness(True, [(TOPIC, 2), ("other", 3)]))
+    run(engine)
+    assert replayed(job, 0) == [1, 2, 3]
+    assert [[skip[:2] for skip in each] for each in job.skipped[-3:]] == [[], [(TOPIC, 2)], []]
+
+
+def test_a_roll_back_to_the_first_model_needs_its_beginning(make: Make) -> None:
+    """It began with the first order record, which is gone: not with empty state, here."""
+    mine = model_digest(PROJECT)
+    switch = {"shadow": Shadow(model=mine, since=0), "switch": mine}
+    foreign = [record(501, model="other"), record(502, model="other", **switch)]
+    engine, _, _ = make(Log([*foreign, record(503)], cut=range(1000)))
+    with pytest.raises(LogError, match="order record 503 began with the first one, which is gone"):
+        engine.run()
 
 
 def reports(make: Make, log: Log, then: Callable[[EngineState], None]) -> list[tuple[Any, bool]]:
@@ -407,7 +433,9 @@ def test_who_meets_a_stray_record_takes_the_state_of_one_that_is_behind_it(
 
 
 def test_where_nobody_is_behind_a_stray_record_it_is_passed_over(make: Make) -> None:
-    engine, job, _ = make(StrayLog([record(number) for number in range(1, 6)]), forgives=True)
+    engine, job, _ = make(
+        StrayLog([record(number) for number in range(1, 6)]), forgiveness=Forgiveness(True)
+    )
     run(engine)
     assert replayed(job, 0) == [1, 2, 3, 4, 5]
 
@@ -454,13 +482,20 @@ class Reporter:
 class Digests:
     """A worker that finds the same digest after each record that is marked."""
 
-    def __init__(self, digest: str) -> None:
+    def __init__(self, digest: str, *, slow: bool = False) -> None:
         self.digest, self.marked = digest, list[int]()
         self.found: list[CheckpointReport] = []
+        self.slow = slow
+        """Nothing else is begun before its digest is taken."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a digest was not taken yet."""
+        return self.slow and bool(self.found)
 
     def order(self) -> CheckpointOrder | None:
         """Return a place for the report."""
-        return CheckpointOrder(report="r")
+        return None if self.is_busy else CheckpointOrder(report="r")
 
     def begun(self, answer: CheckpointBegun | None) -> None:
         """Find a digest."""
@@ -485,6 +520,37 @@ def test_another_state_than_the_active_engines_is_found_before_a_failover(make: 
         engine.run()
     assert (raised.value.sequence, raised.value.state) == (2, "a" * 64)
     assert digests.marked == [2]
+
+
+LATER = [
+    record(2, checkpoint=True),
+    record(3, state=StateDigest(2, "a" * 64)),
+    record(4, checkpoint=True),
+    record(5, state=StateDigest(4, "b" * 64)),
+]
+
+
+def test_who_has_diverged_looks_at_each_mark_of_the_log_it_replays(make: Make) -> None:
+    """Else a state that is wrong in the same way would be in sync, and lead."""
+    digests = Digests("a" * 64, slow=True)
+    engine, _, _ = make(Log([record(1), *LATER]), agreement=Agreement(digests), careful=True)
+    with pytest.raises(Diverged, match="order record 4: the state after it has"):
+        engine.run()
+    assert digests.marked == [2, 4]
+
+
+def test_a_digest_of_what_was_forgiven_is_forgiven_too(make: Make) -> None:
+    """Also where the log tells it later than the replay has come."""
+    log = Log([record(1), *LATER, record(6, checkpoint=True)])
+    behind = [record(7, state=StateDigest(6, "b" * 64)), record(8, checkpoint=True)]
+    later = [behind, [record(9, state=StateDigest(8, "b" * 64))]]
+    log.poll = lambda timeout, limit: later.pop(0)  # type: ignore[method-assign]
+    digests = Digests("a" * 64, slow=True)
+    engine, _, _ = make(
+        log, agreement=Agreement(digests), careful=True, forgiveness=Forgiveness(True)
+    )
+    with pytest.raises(Diverged, match="order record 8: the state after it has"):
+        engine.run()
 
 
 def test_the_state_of_an_engine_of_another_version_is_not_compared(make: Make) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from espha.engine import gathering
+from espha.engine.forgiveness import Forgiveness
 from espha.engine.gathering import Gathering
 from espha.kafka.order_log import StrayError
 from espha.protocol.order import OrderRecord, Range
@@ -146,7 +147,7 @@ def test_a_log_is_read_on_behind_what_is_held(make: Make) -> None:
 @pytest.mark.usefixtures("practised")
 def test_a_stray_record_comes_behind_what_is_held(make: Make) -> None:
     """Whoever meets it says which order record it is at."""
-    engine, job, _ = make(Log([]), forgives=True)
+    engine, job, _ = make(Log([]), forgiveness=Forgiveness(True))
     engine._follower._gathering.put([record(1)])
     engine._follower._meet_stray(StrayError("offset 2"))
     assert job.sequences == [1]

@@ -2,13 +2,20 @@
 
 import signal
 import threading
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from py4j.protocol import Py4JError
 
+from espha.engine import main
+from espha.engine.follower import Diverged
 from espha.engine.main import SilentSparkError, greet
 from espha.pipeline.session import worker_ended
-from espha.protocol.states import EndReason, ExitCode
+from espha.protocol.child_side import Control
+from espha.protocol.settings import Settings
+from espha.protocol.states import EndReason, EngineState, ExitCode
+from espha.recovery.restore import Recovery
 
 LIMIT_S = 20
 
@@ -53,6 +60,43 @@ def test_the_death_of_a_worker_is_told_from_a_jvm_that_is_odd(said: str, ended: 
         worker_ended(Py4JError(f"An error occurred while calling o1.run.\n: Caused by: {said}"))
         == ended
     )
+
+
+def test_who_has_diverged_lets_others_go_on_before_it_asks_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A peer that is gone, or a volume that hangs, takes time, and others wait for its place."""
+    done: list[object] = []
+
+    class Told(Control):
+        def let_go(self) -> None:
+            done.append("let go")
+
+        def report(self, state: EngineState, in_sync: bool, *_: Any, **__: Any) -> None:
+            done.append((state, in_sync))
+
+    def assemble(*_: Any) -> NoReturn:
+        done.clear()
+        raise Diverged(4, 2, "order record 4: 1 outputs", broken=("t", 7))
+
+    def asked(*_: Any) -> dict[str, Any]:
+        done.append("asked")
+        return {}
+
+    def end(code: int) -> NoReturn:
+        raise SystemExit(code)
+
+    monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
+    monkeypatch.setattr(main, "Control", Told)
+    monkeypatch.setattr(main, "_assemble", assemble)
+    monkeypatch.setattr(main, "statuses", asked)
+    monkeypatch.setattr("os._exit", end)
+    with pytest.raises(SystemExit) as ended:
+        main.run_engine(Settings(bootstrap="none:1", name="e", snapshots=str(tmp_path)))
+    assert ended.value.code == EndReason.DIVERGED.code
+    assert done[:3] == ["let go", (EngineState.DIVERGED, False), "asked"]
+    noted = Recovery(Settings(bootstrap="none:1", name="e", snapshots=str(tmp_path))).divergences
+    assert (noted.last.at, noted.last.broken) == (4, (("t", 7),))
 
 
 def test_a_jvm_outlives_its_worker() -> None:

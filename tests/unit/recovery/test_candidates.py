@@ -250,7 +250,8 @@ def test_a_divergence_goes_back_and_then_looks_ahead(tmp_path: Path) -> None:
     assert [path.name[-7:] for path in own.files()] == ["2.espha"]
     again.diverged(9, 2, "record 9 again")
     last = DivergenceLog(own).last
-    assert (last.before, last.behind, own.files()) == (None, 9, [])
+    assert (last.before, last.behind) == (None, 9)
+    assert [path.name[-7:] for path in own.files()] == ["2.espha"], "there may be nothing else"
     again.diverged(9, 0, "record 9 once more")
     assert DivergenceLog(own).facts() == DivergenceFacts(
         diverged_total=3, diverged="record 9 once more"

@@ -16,6 +16,7 @@ from espha.reader import read_project
 from espha.recovery.healing import NoStateError
 from espha.recovery.plain import NotPlainError
 from espha.recovery.restore import Recovery, requirements
+from espha.recovery.store import DOUBTED, check
 from support.models import source, xml
 from unit.recovery.samples import REQUIREMENTS, damage, store
 
@@ -54,6 +55,45 @@ def test_one_that_ends_spark_is_not_tried_twice(tmp_path: Path) -> None:
     begun = recovery(tmp_path).restore(cast("BatchJob", job), REQUIREMENTS)
     assert begun is not None
     assert begun.header.sequence == 3
+
+
+TRIMMED = REQUIREMENTS._replace(first={"p.I": 7, "p.M": 5})
+
+
+def test_what_ends_spark_is_tried_again_where_the_log_is_cut(tmp_path: Path) -> None:
+    """Too little memory for a while must not cost the state."""
+    store(tmp_path, 3, 6)
+    poor = Job({3: RuntimeError("the JVM is gone"), 6: RuntimeError("the JVM is gone")})
+    tried = []
+    for _ in range(5):
+        mine = recovery(tmp_path)
+        with pytest.raises(RuntimeError, match="JVM"):
+            mine.restore(cast("BatchJob", poor), TRIMMED)
+        assert mine.store is not None
+        kept = mine.store.last_resort([DOUBTED])
+        tried.append(check(kept[-1]).header.sequence)
+    assert tried == [6, 3, 6, 3, 6]
+    rich = Job({})
+    assert recovery(tmp_path).restore(cast("BatchJob", rich), TRIMMED) is not None
+    assert rich.held == 3
+
+
+def test_what_this_espha_cannot_read_is_there_for_the_one_before(tmp_path: Path) -> None:
+    """After an upgrade and a roll-back, on a log that no longer reaches back."""
+    store(tmp_path, 3, 6)
+    newer = Job({number: NotPlainError("KeyError: 'q/w'") for number in (3, 6)})
+    for _ in range(4):
+        assert recovery(tmp_path).restore(cast("BatchJob", newer), TRIMMED) is None
+    begun = recovery(tmp_path).restore(cast("BatchJob", Job({})), TRIMMED)
+    assert begun is not None
+
+
+def test_a_whole_log_is_replayed_rather_than_what_ends_spark(tmp_path: Path) -> None:
+    store(tmp_path, 6)
+    poor = Job({6: RuntimeError("the JVM is gone")})
+    with pytest.raises(RuntimeError, match="JVM"):
+        recovery(tmp_path).restore(cast("BatchJob", poor), REQUIREMENTS)
+    assert recovery(tmp_path).restore(cast("BatchJob", poor), REQUIREMENTS) is None
 
 
 def test_many_refusals_are_cut_short(tmp_path: Path) -> None:
@@ -127,6 +167,29 @@ def test_who_cannot_go_back_on_a_trimmed_log_takes_a_state_from_behind(
     with pytest.raises(NoStateError, match="order record 8"):
         mine.restore(cast("BatchJob", Job({})), trimmed)
     assert (mine.divergences.last.behind, mine.divergences.last.at) == (8, 8)
+
+
+def test_who_cannot_go_back_since_inputs_are_cut_takes_a_state_from_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order log is whole, and retention has removed what its first records name."""
+    monkeypatch.setattr("espha.recovery.healing._NOBODY_S", 0.1)
+    store(tmp_path, 6)
+    recovery(tmp_path).divergences.diverged(8, 6, "order record 8: other outputs")
+    mine = recovery(tmp_path)
+    assert mine.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
+    mine.replay_failed()
+    assert recovery(tmp_path).divergences.last.behind == 8
+
+
+def test_a_base_that_is_all_there_is_stays(tmp_path: Path) -> None:
+    """Each life would set one more aside, and nothing would be left to begin with."""
+    own = store(tmp_path, 2, 4)
+    log = recovery(tmp_path).divergences
+    for base in (4, 2, 2, 2):
+        log.diverged(9, base, "order record 9: no memory", ("p.I", 26))
+    assert [check(path).header.sequence for path in own.files()] == [2]
+    assert recovery(tmp_path).divergences.last.broken == (("p.I", 26),)
 
 
 def test_who_has_the_whole_log_goes_back_to_its_beginning(tmp_path: Path) -> None:

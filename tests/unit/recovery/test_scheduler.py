@@ -13,7 +13,7 @@ from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, Checkpoi
 from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.scheduler import SnapshotScheduler
-from espha.recovery.store import SnapshotStore, check
+from espha.recovery.store import Draft, Header, SnapshotStore, check
 from unit.recovery.samples import BODY, body_of, meta, store, written
 
 
@@ -262,6 +262,65 @@ def test_a_new_snapshot_ends_a_divergence(tmp_path: Path, clock: Clock) -> None:
     wait(kept)
     assert DivergenceLog(own).last.before is None
     assert DivergenceLog(own).facts().diverged_total == 1
+
+
+def test_a_snapshot_of_a_state_that_is_wrong_is_not_finished(tmp_path: Path, clock: Clock) -> None:
+    """Else the next life would begin with it, and not know that it has diverged."""
+    own = store(tmp_path)
+    log = DivergenceLog(own)
+    kept = SnapshotScheduler(
+        own, log, engine="e", runtime="r", interval_s=60, wanted=threading.Event(), clock=clock
+    )
+    worker, pipes = Worker(), list[int]()
+
+    def begin(order: CheckpointOrder) -> CheckpointBegun:
+        pipes.append(os.open(order.report, os.O_WRONLY))
+        os.write(pipes[0], worker.report(order).encode())
+        return CheckpointBegun(sequence=5)
+
+    kept.keep(meta(5), begin)
+    log.condemn()
+    log.diverged(4, 0, "record 4")
+    os.close(pipes[0])
+    wait(kept)
+    assert own.files() == []
+    assert [path.name for path in tmp_path.iterdir()] == ["diverged.json"]
+    assert (DivergenceLog(own).last.at, DivergenceLog(own).last.before) == (4, 4)
+
+
+def test_one_that_is_nearly_finished_is_set_aside(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever notes a divergence waits for it."""
+    own = store(tmp_path)
+    log, begun, goes_on = DivergenceLog(own), threading.Event(), threading.Event()
+    kept = SnapshotScheduler(
+        own, log, engine="e", runtime="r", interval_s=60, wanted=threading.Event(), clock=clock
+    )
+    really = own.finish
+
+    def finish(draft: Draft, header: Header) -> Path:
+        begun.set()
+        assert goes_on.wait(10)
+        return really(draft, header)
+
+    monkeypatch.setattr(own, "finish", finish)
+    kept.keep(meta(5), Worker())
+    assert begun.wait(10)
+    threading.Timer(0.2, goes_on.set).start()
+    log.condemn()
+    log.diverged(4, 0, "record 4")
+    wait(kept)
+    assert own.files() == []
+    assert DivergenceLog(own).last.at == 4
+
+
+def test_one_that_is_not_on_the_volume_is_not_offered(tmp_path: Path, clock: Clock) -> None:
+    """A peer's, for which the volume has no room: others would wait for it in vain."""
+    kept = scheduler(store(tmp_path / "own"), clock)
+    kept.loaded(written(store(tmp_path / "spare"), 8))
+    facts = kept.facts()
+    assert (facts.snapshot_loaded, facts.snapshot_sequence) == (8, None)
 
 
 def test_the_loaded_one_is_shown(tmp_path: Path, clock: Clock) -> None:

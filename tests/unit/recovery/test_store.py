@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 
 from espha.recovery.plain import NotPlainError, digest, dumps, loads, write
 from espha.recovery.store import (
+    DIVERGED,
+    DOUBTED,
     Header,
     SnapshotError,
     SnapshotStore,
@@ -29,7 +31,7 @@ from espha.recovery.store import (
     verify,
 )
 from espha.windows.shared.one_by_one import OneByOne
-from unit.recovery.samples import BODY, body_of, written
+from unit.recovery.samples import BODY, MODEL, body_of, store, written
 
 
 @cache
@@ -244,3 +246,24 @@ def test_only_a_few_refused_ones_stay(tmp_path: Path) -> None:
         store.set_aside(written(store, sequence).path)
     assert store.files() == []
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_doubted_is_kept_until_another_one_is_written(tmp_path: Path) -> None:
+    """The one that was tried longest ago comes first; other models' stay."""
+    other = written(SnapshotStore(tmp_path), 8, model="b" * 64, since=5)
+    own = store(tmp_path, 3, 6, 9).of(MODEL)
+    for place, path in enumerate([*own.files(), other.path]):
+        own.set_aside(path, DOUBTED if place != 1 else DIVERGED)
+        os.utime(next(tmp_path.glob(f"{path.name}.*")), (place, place))
+    assert own.files() == []
+    kept = own.last_resort([DOUBTED, DIVERGED])
+    assert [check(path).header.sequence for path in kept] == [9, 6, 3]
+    assert [check(path).header.sequence for path in own.last_resort([DOUBTED])] == [9, 3]
+    assert [check(path).header.sequence for path in own.last_resort([DOUBTED], 9)] == [3]
+    own.set_aside(kept[0], DOUBTED)
+    again = own.last_resort([DOUBTED])
+    assert [check(path).header.sequence for path in again] == [3, 9]
+    written(own, 12)
+    assert own.last_resort([DOUBTED, DIVERGED]) == []
+    left = own.of(other.header.model).last_resort([DOUBTED])
+    assert [check(path).header.sequence for path in left] == [8]
