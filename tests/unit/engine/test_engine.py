@@ -487,15 +487,14 @@ class Digests:
         self.found: list[CheckpointReport] = []
         self.slow = slow
         """Nothing else is begun before its digest is taken."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a digest was not taken yet."""
-        return self.slow and bool(self.found)
+        self.is_busy = False
 
     def order(self) -> CheckpointOrder | None:
         """Return a place for the report."""
-        return None if self.is_busy else CheckpointOrder(report="r")
+        if self.is_busy:
+            return None
+        self.is_busy = self.slow
+        return CheckpointOrder(report="r")
 
     def begun(self, answer: CheckpointBegun | None) -> None:
         """Find a digest."""
@@ -507,6 +506,7 @@ class Digests:
     def finished(self) -> list[CheckpointReport]:
         """Return what there is."""
         found, self.found = self.found, []
+        self.is_busy = self.is_busy and not found
         return found
 
 
