@@ -19,6 +19,7 @@ from espha.connectors.topics import topic_plan
 from espha.ha.progress_judge import PAGE_RECORDS
 from espha.jvm import java_program
 from espha.local.processes import family
+from espha.model.types import formatter
 from espha.pipeline import gateway, stream
 from espha.pipeline.channel import ChannelError
 from espha.pipeline.job import Batch, BatchJob, Input, Result, StateLostError
@@ -257,6 +258,28 @@ def test_what_catalyst_does_not_take_for_a_value(spark: SparkSession) -> None:
     lines = ['{"id":"1","a":true,"d":"2.5","t":"1970-01-01 00:00:05"}']
     result = through(spark, lines, connector("pub", **kind), connector("sub"))
     assert texts(result) == ["I,N, 1,1,2.500000,,5,"]
+
+
+def test_no_record_of_too_many_cells_ends_the_job(spark: SparkSession) -> None:
+    """Spark's parser takes 20,480; each life of each engine would end with it."""
+    lines = ["I,N,1,2,2.5,a,5,6", "I,N," + "," * 21_000, "," * 100_000, "I,N,2,,,,,"]
+    result = through(spark, lines, connector("pub"), connector("sub"))
+    assert result.refused == 2
+    assert texts(result)[0] == "I,N, 1,2,2.500000,a,5,6"
+    assert texts(result)[-1] == "I,N, 2,,,,,"
+
+
+def test_no_time_ends_the_job(spark: SparkSession) -> None:
+    """Microseconds where seconds belong; what no year has is written as a number."""
+    times = [0, 253_402_300_799, 253_402_300_800, 1_700_000_000_000_000, 2**63 - 1, -(2**63)]
+    lines = [f"I,N,{place},{time}" for place, time in enumerate(times)]
+    style = {"dateformat": "%Y-%m-%d"}
+    for kind in ("date", "stamp"):
+        schema = f"id*:int64,t:{kind}"
+        result = through(spark, lines, connector("pub"), connector("sub", **style), schema=schema)
+        written = [text.rpartition(",")[2] for text in texts(result)]
+        wanted = formatter(kind, "%Y-%m-%d", 6)
+        assert written == [wanted(time) for time in times]
 
 
 @pytest.fixture
@@ -541,7 +564,7 @@ def test_a_query_that_does_not_move_is_given_up(
     """No call waits without end: here the worker is frozen."""
     sample.run([Batch(None, 1, 0, [])])
     frozen = workers(spark)
-    monkeypatch.setattr(stream, "_LIMIT_S", 1)
+    monkeypatch.setattr(stream, "LIMIT_S", 1)
     for pid in frozen:
         os.kill(pid, signal.SIGSTOP)
     try:

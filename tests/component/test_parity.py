@@ -311,14 +311,16 @@ decimals = (
     | st.floats(-1e-5, 1e-5)
     | st.integers(-(10**9), 10**9).map(lambda whole: whole / 2e6)
 ).filter(lambda value: not value or abs(value) > 1e-300)
+far = st.sampled_from([-(2**63), 2**63 - 1]) | st.integers(253_402_300_800_000_000, 2**63 - 1)
+"""Times behind the year 9999, in any unit."""
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int32": int32s,
     "int64": int64s,
     "double": decimals,
     "money": decimals,
     "string": (letters | st.text(max_size=6)).map(lambda text: text or None),
-    "date": st.integers(-10_000_000_000, 200_000_000_000),
-    "stamp": st.integers(-10_000_000_000_000_000, 200_000_000_000_000_000),
+    "date": st.integers(-10_000_000_000, 253_402_300_799) | far,
+    "stamp": st.integers(-10_000_000_000_000_000, 253_402_300_799_999_999) | far,
     "blob": st.binary(max_size=9),
     "array(i32)": st.lists(int32s | st.none(), max_size=3).map(tuple),
     "array(i64)": st.lists(int64s | st.none(), max_size=3).map(tuple),

@@ -19,7 +19,8 @@ class Handled(NamedTuple):
 
     Attributes:
         outputs: (path, event) for what leaves published windows, in order.
-        bad: why the source window refuses the event; None: it does not.
+        bad: why the source window refuses the event; None: it does not. Outputs are then those that
+            came before it.
         refused: (path, reason) of what windows after the source refuse.
     """
 

@@ -1,6 +1,6 @@
 """The version of what a model means."""
 
-SEMANTICS = 1
+SEMANTICS = 2
 """Goes up by one with every change after which the same model, order records and inputs can lead to
 other outputs or to another state: a corrected window or function, another order of events, another
 way to write a value, a new form of what a window keeps.

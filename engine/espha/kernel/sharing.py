@@ -65,20 +65,24 @@ class SharingKernel(Kernel):
 
     def publish(self, path: str, event: Event, clock: int) -> Outputs:
         """Put one event into a source window, then what follows of it; see `Kernel`."""
+        return self._before(clock) + self._settled(super().publish(path, event, clock))
+
+    def _before(self, clock: int) -> Outputs:
+        """Return what comes before an event, whether or not a window takes it."""
         outputs = self.advance(clock) if clock > self._at.clock else []
         self._world.begin(clock, self._tokens)
-        outputs += self._settled(self._published(self._world.take()))
-        return outputs + self._settled(super().publish(path, event, clock))
+        return outputs + self._settled(self._published(self._world.take()))
 
     def publish_block(self, events: Sequence[tuple[str, Event]], clock: int) -> list[Handled]:
         """Put events into source windows, one by one: each can change what the next one meets."""
         handled: list[Handled] = []
         self._culprit = handled.__len__
         for path, event in events:
+            outputs, bad = self._before(clock), None
             try:
-                outputs, bad = self.publish(path, event, clock), None
+                outputs += self._settled(super().publish(path, event, clock))
             except BadRecord as refusal:
-                outputs, bad = [], refusal.reason
+                bad = refusal.reason
             handled.append(Handled(outputs, bad, self.take_refusals()))
         return handled
 

@@ -331,10 +331,9 @@ class _Worker:
             return
         for row, path, unread in self._noted:
             outputs, bad, refusals = _UNREAD if unread else next(handled)
+            place = self._emit(row, outputs, refusals)
             if bad is not None or unread:
-                self._out.add(row, 0, REFUSED, str(unread or BadRecord(str(bad), path)))
-            else:
-                self._emit(row, outputs, refusals)
+                self._out.add(row, place, REFUSED, str(unread or BadRecord(str(bad), path)))
         self._noted, self._block = [], []
 
     def _emit(
@@ -342,12 +341,16 @@ class _Worker:
         row: int,
         emitted: Iterable[tuple[str, Event]],
         refusals: Iterable[tuple[str, str]],
-    ) -> None:
-        ordinal = 0
-        for ordinal, (window, event) in enumerate(emitted, start=1):
-            self._out.add_event(row, ordinal - 1, self._outputs[window], event)
-        for place, (window, reason) in enumerate(refusals, start=ordinal):
+    ) -> int:
+        """Put out what came of a row; return the place of what comes next of it."""
+        place = 0
+        for window, event in emitted:
+            self._out.add_event(row, place, self._outputs[window], event)
+            place += 1
+        for window, reason in refusals:
             self._out.add(row, place, REFUSED, f"{window}: {reason}")
+            place += 1
+        return place
 
     def _take_state(self, row: int, order: CheckpointOrder) -> None:
         if self._kernel is None or self._sequence is None:

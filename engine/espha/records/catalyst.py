@@ -60,6 +60,10 @@ _PATTERN_LETTERS = {
     "f": "SSSSSS", "j": "DDD", "b": "MMM", "B": "MMMM", "I": "hh", "p": "a", "a": "EEE",
     "A": "EEEE", "%": "'%'",
 }  # fmt: skip
+_MOST_CELLS = 20_000
+"""Spark's parser of CSV takes 20,480."""
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
+"""Seconds since 1970 of the first and the last moment with a year from 1 to 9999."""
 _READ_BY_PYTHON = frozenset("yIpaA")
 """Directives that Java reads otherwise than C: its century is another one, for example."""
 _SHORT = {"MM": "M", "dd": "d", "HH": "H", "mm": "m", "ss": "s", "DDD": "D"}
@@ -107,7 +111,10 @@ def _completed(value: Column, how: Layout) -> list[Column]:
     sep = how.delimiter
     # What a backslash hides is for Python: an empty record is read again there.
     hidden = value.contains('\\"') | value.contains(f"\\{sep}")
-    value = sf.when(hidden, "").otherwise(value)
+    # So is what has more cells than Spark's parser takes: it would end the job.
+    cells = sf.length(value) - sf.length(sf.replace(value, sf.lit(sep), sf.lit("")))
+    wide = (sf.length(value) > _MOST_CELLS) & (cells > _MOST_CELLS * len(sep))
+    value = sf.when(hidden | wide, "").otherwise(value)
     if how.opcode and how.flags:
         return [value]
     if how.opcode:
@@ -306,5 +313,10 @@ def _read_array(cell: Column, field: Field) -> Column:
 def _write_date(cell: Column, field: Field, date_format: str) -> Column:
     if not date_format or field.type not in ("date", "stamp"):
         return cell
-    time: Any = sf.timestamp_seconds(cell) if field.type == "date" else sf.timestamp_micros(cell)
-    return sf.date_format(time, java_pattern(written(date_format, stamp=field.type == "stamp")))
+    stamp = field.type == "stamp"
+    ticks = 1_000_000 if stamp else 1
+    # Others are written as numbers, as Python does it; Spark would end the job for some.
+    fits = sf.when(cell.between(_FIRST_S * ticks, (_LAST_S + 1) * ticks - 1), cell)
+    time: Any = sf.timestamp_micros(fits) if stamp else sf.timestamp_seconds(fits)
+    text = sf.date_format(time, java_pattern(written(date_format, stamp=stamp)))
+    return sf.coalesce(text, cell.cast(_TEXT))

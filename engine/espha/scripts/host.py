@@ -15,15 +15,31 @@ from typing import Any, Final
 from espha.scripts import process
 from espha.scripts.common import ScriptError
 from espha.scripts.process import imports
+from espha.scripts.process.common import KEEP_SECONDS
 from espha.scripts.process.common import SECONDS as WORK_SECONDS
 
 SECONDS: Final = 10.0
 """How long to wait for an answer; the process stops itself earlier, after two seconds of work."""
 
+BEGIN_SECONDS: Final = 120.0
+"""The same while it starts, and imports what the script needs, and where it writes or puts back all
+variables: others may have the processor."""
+
 MAX_ANSWER: Final = 64 * 1024 * 1024
 """Bytes of an answer."""
 
 _ROOT: Final = str(Path(__file__).resolve().parents[2])
+
+
+class GoneError(ScriptError):
+    """The process does not answer, or has ended, for no reason that lies in the script.
+
+    Another one may well answer.
+    """
+
+
+class SilentError(GoneError):
+    """It does not answer in time."""
 
 
 class Host:
@@ -68,7 +84,7 @@ class Host:
         self._selector.register(self._out, selectors.EVENT_READ)
         self._encode = json.JSONEncoder(default=_given).encode
         self._decode = json.JSONDecoder(object_hook=_taken).decode
-        self._owner = os.getpid()
+        self._owner, self._work_seconds = os.getpid(), WORK_SECONDS
         self.kill = weakref.finalize(self, _end, self._process, self._selector)
 
     @property
@@ -84,11 +100,12 @@ class Host:
         """
         if os.getpid() != self._owner:
             raise RuntimeError("only the process that has started a script's process can ask it")
+        self._work_seconds = KEEP_SECONDS.get(what, WORK_SECONDS)
         try:
             self._in.write(self._encode([what, message]).encode() + b"\n")
             self._in.flush()
         except OSError:
-            raise ScriptError(self._ending()) from None
+            raise self._ending() from None
         line = self._line(seconds)
         decode = self._decode if what == "calls" else json.loads
         try:
@@ -102,24 +119,24 @@ class Host:
         size = 0
         while not parts or not parts[-1].endswith(b"\n"):
             if not self._selector.select(seconds):
-                raise ScriptError(f"the script gave no answer within {seconds:g} seconds")
+                raise SilentError(f"the script gave no answer within {seconds:g} seconds")
             part = os.read(self._out, 1 << 20)
             size += len(part)
             if not part:
-                raise ScriptError(self._ending())
+                raise self._ending()
             if size > MAX_ANSWER:
                 raise ScriptError(f"the script's answer has more than {MAX_ANSWER} bytes")
             parts.append(part)
         return b"".join(parts)
 
-    def _ending(self) -> str:
+    def _ending(self) -> ScriptError:
         try:
             code = self._process.wait(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            return "the script's process closed its output"
+            return ScriptError("the script's process closed its output")
         if code == -signal.SIGVTALRM:
-            return f"the script worked for more than {WORK_SECONDS:g} seconds"
-        return f"the script's process ended with code {code}"
+            return ScriptError(f"the script worked for more than {self._work_seconds:g} seconds")
+        return GoneError(f"the script's process ended with code {code}")
 
 
 def _end(process: "subprocess.Popen[bytes]", selector: selectors.BaseSelector) -> None:

@@ -7,9 +7,10 @@ pivot of `table.sort`, addresses in texts, the clock and the random numbers.
 """
 
 import base64
+import contextlib
 import re
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NoReturn
@@ -33,6 +34,9 @@ MAX_INSTRUCTIONS: Final = 10_000_000
 
 MAX_MEMORY: Final = 64 * 1024 * 1024
 """Bytes that one script may hold."""
+
+_KEEP_MEMORY: Final = 4 * MAX_MEMORY
+"""Bytes that it may hold while its variables are written, or put back."""
 
 _PARTS: Final = ("prelude.lua", "esp.lua", "project.lua")
 _REQUIRE: Final = re.compile(r"\brequire\s*\(?\s*[\"']([^\"']+)[\"']")
@@ -229,13 +233,24 @@ class LuaScript:
             ScriptError: one of them holds what is no data, for example a function made at run
                 time.
         """
-        state: bytes = self._guarded(self._engine["state"])
+        with self._room():
+            state: bytes = self._guarded(self._engine["state"])
         return state
 
     def restore(self, state: bytes) -> None:
         """Put the variables back, in a new runtime."""
         self._start()
-        self._guarded(self._engine["restore"], state)
+        with self._room():
+            self._guarded(self._engine["restore"], state)
+
+    @contextlib.contextmanager
+    def _room(self) -> Iterator[None]:
+        """Give the script what its variables need once more, as text."""
+        self._runtime.set_max_memory(_KEEP_MEMORY)
+        try:
+            yield
+        finally:
+            self._runtime.set_max_memory(MAX_MEMORY)
 
     def close(self) -> None:
         """Do nothing: all of it is in this process."""

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from espha.scripts.common import MAX_CODE, Answer, Call, Input, Options, ScriptError
-from espha.scripts.host import SECONDS, Host
+from espha.scripts.host import BEGIN_SECONDS, SECONDS, GoneError, Host, SilentError
 from espha.scripts.process import imports
 
 CALLS_KEPT: Final = 256
@@ -24,6 +24,9 @@ MOST_KEPT: Final = 1 << 16
 
 PIECE: Final = 256
 """Calls that go out at once."""
+
+_LIVES: Final = 2
+"""Processes that a call, or a beginning, is tried in: one may be killed for no fault of its own."""
 
 _LEVELS: Final = {"trace": 10, "debug": 10, "warn": 30, "warning": 30, "error": 40, "critical": 50}
 _LOG = logging.getLogger(__name__)
@@ -97,14 +100,17 @@ class PythonScript:
             answers += self._piece(piece)
         return answers
 
-    def _piece(self, calls: list[_Given]) -> list[Answer | ScriptError]:
+    def _piece(self, calls: list[_Given], lives: int = _LIVES) -> list[Answer | ScriptError]:
         if self._broken:
             return [ScriptError(self._broken)] * len(calls)
         try:
             answers = self._asked(self._begun(calls[0]), calls)
         except ScriptError as error:
-            if len(calls) == 1 or self._broken:
+            if self._broken:
                 return [error] * len(calls)
+            if len(calls) == 1:
+                again = _has_died(error) and lives > 1 and not self._unkept
+                return self._piece(calls, lives - 1) if again else [error]
             # The one that fails is to be found: the process is where it was before the piece.
             return [answer for call in calls for answer in self._piece([call])]
         self._since.append(calls)
@@ -125,7 +131,7 @@ class PythonScript:
         return answers
 
     def _ask(self, host: Host, what: str, message: Any = None, *, silent: bool = False) -> Any:
-        seconds = self._seconds if what == "calls" else max(SECONDS, self._seconds)
+        seconds = self._seconds if what == "calls" else BEGIN_SECONDS
         try:
             good, answer, lines = host.ask(what, message, seconds)
         except ScriptError:
@@ -136,6 +142,8 @@ class PythonScript:
                 number = _LEVELS.get(level.lower(), logging.INFO)
                 _LOG.log(number, "%s: %s%s", self._window, context and f"{context}: ", text)
         if not good:
+            if what == "calls":  # some of them may have been made
+                self.close()
             raise ScriptError(answer)
         return answer
 
@@ -148,8 +156,11 @@ class PythonScript:
         try:
             self.state()
         except ScriptError as error:
+            self._kept = 0
+            if self._host is None and sum(map(len, self._since)) < MOST_KEPT:
+                return  # another process comes to where this one was
             # It goes on without; if it is asked for, or the process dies, that is an error.
-            self._state, self._since, self._kept = None, [], 0
+            self._state, self._since = None, []
             self._unkept = str(error)
 
     _unkept = ""
@@ -161,8 +172,8 @@ class PythonScript:
             first = self._since[0][0] if self._since else None
             try:
                 answer = self._ask(self._begun(first), "state")
-            except ScriptError:
-                if self._host is not None:
+            except ScriptError as error:
+                if not _has_died(error):
                     raise
                 answer = self._ask(self._begun(first), "state")
             self._state, self._since, self._kept, self._unkept = answer, [], 0, ""
@@ -189,21 +200,35 @@ class PythonScript:
         if call is None or self._broken:
             raise ScriptError(self._broken or "there was no call yet")
         first = self._since[0][0] if self._since else call
-        moment = self._state[0] if self._state else first[4:6]
-        host = self._host = Host(self._modules)
-        try:
-            self._ask(host, "load", [self._setup, moment], silent=self._state is not None)
-            if self._state is None:
-                self._ask(host, "begin", silent=bool(self._since))
-            else:
-                self._ask(host, "restore", self._state)
-        except ScriptError as error:
-            self._broken = str(error)
-            self.close()
-            raise
+        for lives in range(_LIVES, 0, -1):
+            try:
+                host = self._loaded(first)
+                break
+            except ScriptError as error:
+                self.close()
+                if _has_died(error) and lives > 1:
+                    continue
+                self._broken = str(error)
+                raise
         for calls in self._since:
             self._asked(host, calls, silent=True)
         return host
+
+    def _loaded(self, first: _Given) -> Host:
+        """Start a process, and bring it to where the calls since then begin."""
+        moment = self._state[0] if self._state else first[4:6]
+        host = self._host = Host(self._modules)
+        self._ask(host, "load", [self._setup, moment], silent=self._state is not None)
+        if self._state is None:
+            self._ask(host, "begin", silent=bool(self._since))
+        else:
+            self._ask(host, "restore", self._state)
+        return host
+
+
+def _has_died(error: ScriptError) -> bool:
+    """Whether a process has died, for no reason that lies in the script; one may be killed."""
+    return isinstance(error, GoneError) and not isinstance(error, SilentError)
 
 
 def _imported(text: str) -> Iterable[str]:

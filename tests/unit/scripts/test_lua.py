@@ -293,3 +293,22 @@ def test_random_numbers_follow_the_token_and_the_count() -> None:
     first = call(one, token=1)
     assert first == call(two, token=1)
     assert first != call(one, token=1) != call(two, token=2)
+
+
+def test_variables_that_fill_half_of_the_memory_are_kept() -> None:
+    """Their text needs room as well, and what cannot be kept is never trimmed, nor healed."""
+    code = """
+    local kept, count = {}, 0
+    function f(d, c)
+      for i = 1, d.id do
+        count = count + 1
+        kept[count] = ('%09d'):format(count):rep(100)
+      end
+      return {x = count, y = kept[count]}
+    end
+    """
+    straight, cut = script(code), script(code)
+    assert call(straight, 35_000) == call(cut, 35_000)
+    state = cut.state()
+    cut.restore(loads(dumps(state)))
+    assert call(straight, 1) == call(cut, 1)

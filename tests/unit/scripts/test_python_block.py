@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+from typing import Any
 
 import pytest
 
 from espha.scripts import Answer, Call, Input, Options, ScriptError
+from espha.scripts.host import BEGIN_SECONDS, GoneError, Host
 from espha.scripts.python import CALLS_KEPT, PIECE, PythonScript, check_python
 
 SCRIPT = """
@@ -82,6 +84,63 @@ def test_a_process_that_is_killed_between_blocks_is_replaced() -> None:
     assert loaded._host is not None
     os.kill(loaded._host.pid, signal.SIGKILL)
     assert told(loaded.call_block(calls("a", "a"))) == told(other.call_block(calls("a", "a")))
+
+
+def test_a_single_call_behind_the_death_of_its_process_is_answered() -> None:
+    """No fault of the record: at a low rate each comes alone."""
+    loaded, other = script(), script()
+    for each in (loaded, other):
+        each.call_block(calls("a"))
+    assert loaded._host is not None
+    os.kill(loaded._host.pid, signal.SIGKILL)
+    assert told(loaded.call_block(calls("a"))) == told(other.call_block(calls("a")))
+
+
+@pytest.mark.parametrize("what", ["load", "begin", "restore"])
+def test_a_process_that_begins_in_vain_is_no_fault_of_the_script(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Others may have the processor while it imports; all records would be refused from then on."""
+    loaded, other = script(), script()
+    expected = [told(other.call_block(calls("a"))) for _ in range(3)]
+    answers = [told(loaded.call_block(calls("a")))]
+    state = loaded.state()
+    if what == "restore":
+        loaded.restore(state)
+    else:
+        loaded, answers = script(), []
+    really, failed = Host.ask, list[float]()
+
+    def ask(self: Host, asked: str, message: Any, seconds: float) -> Any:
+        if asked == what and not failed:
+            failed.append(seconds)
+            raise GoneError("the script gave no answer")
+        return really(self, asked, message, seconds)
+
+    monkeypatch.setattr(Host, "ask", ask)
+    while len(answers) < 3:
+        answers.append(told(loaded.call_block(calls("a"))))
+    assert answers == expected
+    assert failed == [BEGIN_SECONDS]
+
+
+def test_variables_that_cannot_be_had_now_cost_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What leads to them stays, where the process has gone with the question."""
+    loaded, other = script(), script()
+    really, asked = Host.ask, list[Host]()
+
+    def ask(self: Host, what: str, message: Any, seconds: float) -> Any:
+        if what == "state" and self is not other._host:
+            asked.append(self)
+            self.kill()
+            raise GoneError("the script gave no answer")
+        return really(self, what, message, seconds)
+
+    monkeypatch.setattr(Host, "ask", ask)
+    many = calls(*["a"] * (CALLS_KEPT + 1))
+    for _ in range(2):
+        assert told(loaded.call_block(many)) == told(other.call_block(many))
+    assert len(asked) >= 2
 
 
 def test_a_main_part_that_fails_is_run_once() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from espha.scripts.process import imports
-from espha.scripts.process.common import SECONDS, Refused
+from espha.scripts.process.common import KEEP_SECONDS, SECONDS, Refused
 from espha.scripts.process.loaded import Loaded
 from espha.scripts.process.values import reason
 
@@ -65,7 +65,7 @@ class _Server:
     def answer(self, line: str) -> str:
         """Return the answer to a line."""
         name, rest = (self._bytes if line.startswith('["calls"') else json.loads)(line)
-        _arm()
+        _arm(KEEP_SECONDS.get(name, SECONDS))
         try:
             answer = self._obey(name, rest)
             text = f"[true,{answer},{self._log()}]"
@@ -98,8 +98,8 @@ class _Server:
         return json.dumps(lines)
 
 
-def _arm() -> None:
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+def _arm(seconds: float = SECONDS) -> None:
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 def _serve(read: Callable[[], str], write: Callable[[str], object], modules: list[str]) -> None:

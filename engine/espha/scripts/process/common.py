@@ -5,6 +5,10 @@ from typing import Final
 SECONDS: Final = 2.0
 """Processor time that one call may take."""
 
+KEEP_SECONDS: Final = {"state": 4.0, "restore": 60.0}
+"""Processor time that writing all variables, in the middle of the work, and putting them back may
+take."""
+
 MAX_ROWS: Final = 10_000
 """Most rows that one call may return."""
 

@@ -94,6 +94,18 @@ KINDS: Final[dict[str, tuple[type, Kind]]] = {
 }  # fmt: skip
 """Values made of others, by the name of the kind."""
 
+UNCHANGING: Final = frozenset(
+    type_ for name, (type_, _) in KINDS.items() if name not in ("Random", "count", "frozenset")
+)
+"""Types whose values can never change, nor anything in them."""
+
+LIMITS: Final = tuple(
+    getattr(type_, name)
+    for type_ in (datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
+    for name in ("min", "max", "resolution")
+)
+"""Values that are there in each process, as one object."""
+
 _NAMES: Final = {type_: name for name, (type_, _) in KINDS.items()}
 
 SEQUENCES: Final[dict[type, Callable[[], Any]]] = {

@@ -264,7 +264,7 @@ class Loaded:
         graph = Graph(self._code)
         units = {unit: self._variables(graph, unit) for unit in self._units}
         classes = [
-            [number, _put_all(graph, class_.__name__, _data_of(class_))]
+            [number, _put_all(graph, class_.__name__, dict(sorted(_data_of(class_).items())))]
             for number, class_ in self._code.classes()
         ]
         functions = []
@@ -277,7 +277,7 @@ class Loaded:
         fixed, names = self._fixed[unit], vars(self._units[unit])
         data = {
             name: value
-            for name, value in names.items()
+            for name, value in sorted(names.items())  # the order may be that of a restore
             if not name.startswith("__") and not (name in fixed and fixed[name] is value)
         }
         return [_put_all(graph, "", data), [name for name in fixed if name not in names]]

@@ -2,7 +2,9 @@
 
 Values refer to nodes by number: `[number]`. What the main part of a script makes and JSON cannot
 write (functions, classes, modules) is there again when the main part runs in another process; it
-is numbered in the order in which it is found, and values refer to it by that number.
+is numbered in the order in which it is found, and values refer to it by that number. So are its
+constants, such as the tuple `("new", 0)` in a function: where each use of one is the same object,
+copies that were put back would be others, and variables would be written in another way.
 """
 
 import collections
@@ -15,6 +17,7 @@ from typing import Any, Final
 from espha.scripts.process import kinds
 from espha.scripts.process.common import PLAIN, Refused
 from espha.scripts.process.given import Fixed
+from espha.scripts.process.sets import Frozen
 
 MAX_DEPTH: Final = 200
 """How deep variables may be nested."""
@@ -41,6 +44,25 @@ class Code:
                 self.numbers[id(value)] = len(self.found)
                 self.found.append(value)
             waiting += list(_inside(value))[::-1]
+        self.constants: list[Any] = []
+        self.constant_numbers: dict[int, int] = {}
+        for value in self._seen.values():
+            self._note_constants(value)
+        for _, function in self.functions():
+            for value in _literals(function.__code__):
+                self._note_constants(value)
+        for value in kinds.LIMITS:
+            self._note_constants(value)
+
+    def _note_constants(self, value: Any) -> None:
+        """Give numbers to a value that never changes, and to those that are in it."""
+        if type(value) in PLAIN or id(value) in self.constant_numbers or not is_constant(value):
+            return
+        self.constant_numbers[id(value)] = len(self.constants)
+        self.constants.append(value)
+        if type(value) is tuple or type(value) is Frozen:
+            for part in value:
+                self._note_constants(part)
 
     def functions(self) -> Iterator[tuple[int, types.FunctionType]]:
         """Yield the functions that the script defines, with their numbers."""
@@ -65,6 +87,24 @@ def is_code(value: Any) -> bool:
     if isinstance(value, types.ModuleType | Fixed | type | property | staticmethod | classmethod):
         return True
     return callable(value) and not is_own(type(value)) and kinds.kind_of(value) is None
+
+
+def is_constant(value: Any) -> bool:
+    """Whether neither a value nor what is in it can ever change."""
+    if type(value) in PLAIN:
+        return True
+    if type(value) is tuple or type(value) is Frozen:
+        return all(map(is_constant, value))
+    return type(value) in kinds.UNCHANGING
+
+
+def _literals(code: types.CodeType) -> Iterator[Any]:
+    """Yield what stands in the text of a function, and of those in it."""
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            yield from _literals(value)
+        else:
+            yield value
 
 
 def is_data(value: Any, code: Code) -> bool:
@@ -156,6 +196,9 @@ class Graph:
         number = self._code.numbers.get(id(value))
         if number is not None:
             return ["code", number]
+        number = self._code.constant_numbers.get(id(value))
+        if number is not None:
+            return ["constant", number]
         kind = type(value).__name__
         if type(value) in kinds.SEQUENCES or type(value) is tuple:
             return [kind, self._all(value, where, depth)]
@@ -215,7 +258,8 @@ class Rebuilt:
         self._code = code
         self._made: dict[int, Any] = {}
         self._makers: dict[str, Callable[..., None]] = {
-            "code": self._code_node, "tuple": self._tuple, "made": self._whole,
+            "code": self._code_node, "constant": self._constant, "tuple": self._tuple,
+            "made": self._whole,
             "method": self._method, "member": self._member, "object": self._object,
             **dict.fromkeys(("list", "set", "bytearray", "deque"), self._sequence),
         }  # fmt: skip
@@ -233,6 +277,9 @@ class Rebuilt:
 
     def _code_node(self, number: int, _: str, place: int) -> None:
         self._made[number] = self._code.found[place]
+
+    def _constant(self, number: int, _: str, place: int) -> None:
+        self._made[number] = self._code.constants[place]
 
     def _tuple(self, number: int, _: str, parts: list[Any]) -> None:
         self._made[number] = tuple([self.take(part) for part in parts])

@@ -136,6 +136,19 @@ def test_blocks_give_the_same() -> None:
     assert many.state() == one.state()
 
 
+def test_what_is_published_at_the_beginning_is_there_though_the_first_event_is_refused() -> None:
+    """The windows have it already."""
+    snippet = SNIPPET.replace(
+        "  esp_setProperty('limit', 2)",
+        "  esp_setProperty('limit', 2)\n"
+        "  esp_publish({window = 'alerts', events = {nr = 1, text = 'begun'}})",
+    )
+    expected = [("q/alerts", Event("I", "N", (1, "begun")))]
+    run = kernel_of(read_project(model(snippet)), published=["q/out", "q/alerts"])
+    (refused,) = run.publish_block([("q/in", Event("I", "N", (None, 9)))], 5)
+    assert (refused.bad is not None, refused.outputs) == (True, expected)
+
+
 def test_scripts_that_publish_without_end_are_stopped() -> None:
     snippet = SNIPPET.replace("window = 'keep', handler", "window = 'alerts', handler").replace(
         "if event.v > 5 then", "if true then event.v = 1"
