@@ -160,11 +160,13 @@ class Follower:
 
     def begin_to_follow(self) -> None:
         """Have replayed the log that there was: nothing of what comes now is forgiven."""
-        if self._careful:
+        waited, self._careful = self._careful, False
+        if waited:
             self._agreement.wait(_DIGEST_S)
             self._compare()
-        self._careful = False
         self._forgiveness.end(self._at.sequence)
+        if waited:
+            self.read_to(self._log.end())  # the log has gone on meanwhile
 
     def _follow(self, records: list[OrderRecord]) -> None:
         """Process order records, as many as fit in one Spark job together."""
@@ -193,6 +195,7 @@ class Follower:
                 self._replay(pending)
                 pending, count, size = [], 0, 0
                 self._agreement.wait(_DIGEST_S)
+                self._compare()
             batch = self._at.batch(record.sequence, record.clock, inputs, skipped)
             order = self._agreement.order() if marked else None
             pending.append((record, batch._replace(checkpoint=order)))

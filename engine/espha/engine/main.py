@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import NoReturn, Protocol
 
 import structlog
@@ -29,13 +30,14 @@ from espha.kafka.writer import WriterFailed
 from espha.pipeline.job import BatchJob, BrokenRecordError
 from espha.pipeline.session import open_session, worker_ended
 from espha.pipeline.transactions import Transactions
+from espha.protocol.activity import Doing
 from espha.protocol.child_side import Control
 from espha.protocol.deaths import note_of
 from espha.protocol.settings import Settings
 from espha.protocol.states import EndReason, EngineState, Step
 from espha.records.catalyst import CodecError
 from espha.recovery.healing import NoStateError, newest, sides, statuses
-from espha.recovery.restore import Recovery, requirements
+from espha.recovery.restore import Recovery, Restorable, requirements
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import Snapshot
 from espha.recovery.texts import Texts
@@ -106,6 +108,18 @@ def run_engine(settings: Settings) -> NoReturn:
     raise AssertionError("an engine runs until something ends it")
 
 
+class _Announced:
+    """A job whose attempts to restore a state are steps of their own."""
+
+    def __init__(self, job: Restorable, doing: Doing) -> None:
+        self._job, self._doing = job, doing
+
+    def restore(self, path: Path, offset: int, sequence: int) -> None:
+        """See `Restorable`."""
+        self._doing.begin(Step.STARTING)
+        self._job.restore(path, offset, sequence)
+
+
 def greet(job: Greeted, limit_s: float) -> None:
     """Make a query's first call.
 
@@ -145,7 +159,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         worker=lambda: _give_up(control, EndReason.WORKER, "Spark's worker has ended"),
     )
     wanted = requirements(settings.bootstrap, project, plan, choice.since)
-    begin = recovery.restore(job, wanted)
+    begin = recovery.restore(_Announced(job, control.doing), wanted)
     meta = begin.header if begin else None
     transactions = Transactions(session, settings.bootstrap, plan.order_log)
     transactions.warm_up(plan.of_engines(), plan.scratch, settings.name)

@@ -70,7 +70,10 @@ class Ahead:
                     self._those[znode] = self._watch(znode, found[znode])
             for one in before.values():
                 one.stop()
-        self._clear(0.0)
+            ended = self._ended_ones()
+        # It may lead now, though it might not when they ended.
+        leads = bool(ended) and len(ended) == len(znodes) and self._succeed(ended)
+        self._clear(_BESIDE_S if leads else 0.0)
 
     def unknown(self, znodes: list[str]) -> list[str]:
         """Return those that are not watched yet."""
@@ -114,9 +117,12 @@ class Ahead:
                 self._those[znode] = self._watch(znode, one.info)
                 return
             one.end = how
-            ended = [each.info.name for each in self._those.values() if each.end is End.ENDED]
+            ended = self._ended_ones()
             everybody = len(ended) == len(self._those)
         self._clear(_BESIDE_S if everybody and self._succeed(ended) else 0.0)
+
+    def _ended_ones(self) -> list[str]:
+        return [each.info.name for each in self._those.values() if each.end is End.ENDED]
 
     def _clear(self, pause: float) -> None:
         """Close the sessions of the dead that nobody stands between, when `pause` (s) is over."""

@@ -29,7 +29,6 @@ NEXT = "next"
 _RECHECK_S = 1.0
 _RETRY_S = 0.1
 _CLOSE_S = 3.0
-_GIVEN_UP_S = 1.0
 _REFRESH_S = 0.5
 _LOG = structlog.get_logger()
 
@@ -95,7 +94,7 @@ class Membership:
         self._closed = threading.Event()
         self._joined = self._withdrawn = False
         self._lifeline = ""
-        self._deciding = threading.Lock()
+        self._deciding, self._starting = threading.Lock(), threading.Lock()
         self._elected = False
         self._led_as: str | None = None
         """The znode as which this one was elected."""
@@ -206,31 +205,34 @@ class Membership:
         ending.join(_CLOSE_S)  # a thread of kazoo's that waits for a name ends when it may
 
     def _end_session(self) -> None:
-        try:
-            self._client.stop()
-        finally:
-            self._client.close()
+        with self._starting:
+            try:
+                self._client.stop()
+            finally:
+                self._client.close()
 
     def _keep_alive(self) -> None:
         # kazoo's own ping comes up to 0.4 s late, too late for short sessions.
-        located, lost, refreshed = self._servers, 0.0, 0.0
+        refreshed = 0.0
         while not self._closed.wait(min(0.1, self._session_s / 4)):
-            if zookeeper.located(self._servers) != located:
-                located = zookeeper.located(self._servers)
-                self._client.set_hosts(located)
-            now = time.monotonic()
-            if not self._client.connected and now - refreshed > _REFRESH_S:
-                RESOLVER.refresh(zookeeper.hosts(self._servers))  # they may have moved
-                refreshed = now
-            given_up = self._client._connection.connection_stopped.is_set()
-            lost = (lost or now) if given_up else 0.0
-            if lost and now - lost > _GIVEN_UP_S:
-                _LOG.error("kazoo's thread has ended at an error that it does not know")
-                self._client.start_async()
-                lost = 0.0
             if self._client.connected:
                 with contextlib.suppress(KazooException, KazooTimeoutError):
                     self._client.exists_async("/").get(timeout=self._session_s)
+            elif time.monotonic() - refreshed > _REFRESH_S:
+                refreshed = time.monotonic()
+                with contextlib.suppress(RuntimeError, OSError):  # no thread, or nothing, is left
+                    RESOLVER.refresh(zookeeper.hosts(self._servers))  # they may have moved
+                    self._revive()
+
+    def _revive(self) -> None:
+        """Have kazoo connect again where its thread has ended, at an error unknown to it."""
+        thread = self._client._connection._connection_routine
+        if thread is not None and thread.is_alive():
+            return
+        with self._starting:
+            if not self._closed.is_set():
+                _LOG.error("kazoo's thread has ended; another one begins")
+                self._client.start_async()
 
     def _run(self) -> None:
         while not self._closed.is_set():

@@ -52,7 +52,8 @@ class HeartbeatServer:
         self._lock = threading.Lock()
         self._held: list[socket.socket] = []
         self._closed = threading.Event()
-        self._patience_s = failure_timeout_ms / 2000  # others count in ticks, and may be early
+        # Others count ticks from the last byte that they heard, which may be one old.
+        self._patience_s = max(failure_timeout_ms / 1000 - _BEAT_S, 2 * _BEAT_S)
         self._beaten, self._woke_at = time.monotonic(), -math.inf
         threading.Thread(target=self._accept, name="heartbeat-server", daemon=True).start()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
@@ -68,7 +69,9 @@ class HeartbeatServer:
 
         In seconds of the monotonic clock; it may be now, before any thread has seen it.
         """
-        now = time.monotonic()
+        return self._woken(time.monotonic())
+
+    def _woken(self, now: float) -> float:
         return now if now - self._beaten > self._patience_s else self._woke_at
 
     def _accept(self) -> None:
@@ -87,8 +90,9 @@ class HeartbeatServer:
 
     def _beat(self) -> None:
         while not self._closed.wait(_BEAT_S):
-            self._woke_at = self.woke_at
-            self._beaten = time.monotonic()
+            now = time.monotonic()
+            self._woke_at = self._woken(now)
+            self._beaten = now
             with self._lock:
                 self._held = [connection for connection in self._held if _sent(connection)]
 

@@ -1,8 +1,11 @@
 """A client of ZooKeeper that finds a server that lives before its session is over."""
 
+import contextlib
 import hashlib
 import hmac
+import random
 import selectors
+import socket
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +21,8 @@ from espha.protocol.member import MemberInfo
 
 _USER = "espha"
 _CLOSE_S = 2.0
+_PORT = 2181
+_TCP = socket.IPPROTO_TCP
 _POLL = SimpleNamespace(
     EVENT_READ=selectors.EVENT_READ,
     EVENT_WRITE=selectors.EVENT_WRITE,
@@ -37,33 +42,48 @@ def client(servers: str, session_s: float, **options: Any) -> KazooClient:
     # Kazoo asks in rounds, each in an order of its own: between the server that it lost and the
     # one that it finds, it may come by each of the others twice.
     handler = _Brisk(session_s / (2 * len(servers.split(","))))
-    return KazooClient(hosts=located(servers), timeout=session_s, handler=handler, **options)
+    made = KazooClient(hosts=servers, timeout=session_s, handler=handler, **options)
+    made._connection._expand_client_hosts = lambda: _expanded(made)
+    return made
+
+
+def _expanded(asking: KazooClient) -> list[tuple[str, str, int]]:
+    """Return host, address and port of each server, in the order in which they are tried.
+
+    Kazoo itself asks for all names, one after the other, before it connects. Where the servers that
+    know names have gone with ZooKeeper's, a session is over by then: so the addresses that were
+    known last serve.
+    """
+    found: list[tuple[str, str, int]] = []
+    for host, port in asking.hosts:
+        known = RESOLVER.last_known(host)
+        with contextlib.suppress(OSError):
+            known = known or [str(one[4][0]) for one in socket.getaddrinfo(host, port, proto=_TCP)]
+        found += [(host, one, port) for one in known]
+    random.shuffle(found)
+    return found
 
 
 def hosts(servers: str) -> list[str]:
     """Return the hosts of a list "host:port,…", which may end with a path."""
-    return [host for host, _ in _places(servers)[0]]
+    return [host for host, _ in _places(servers)]
 
 
 def located(servers: str) -> str:
-    """Return the same list with the addresses that hosts had lately, as far as they are known.
-
-    A client that lost its connection asks for all names, one after the other, before it connects.
-    Where the servers that know names have gone with ZooKeeper's, its session is over by then.
-    """
-    places, path = _places(servers)
-    found: dict[str, None] = {}
-    for host, port in places:
-        for one in RESOLVER.last_known(host) or [host]:
-            found[f"{at(one, port)}" if port else one] = None
-    return ",".join(found) + path
+    """Return the same list with the addresses that hosts had lately, as far as they are known."""
+    found = [
+        at(one, port or _PORT)
+        for host, port in _places(servers)
+        for one in RESOLVER.last_known(host) or [host]
+    ]
+    return ",".join(found)
 
 
-def _places(servers: str) -> tuple[list[tuple[str, int]], str]:
-    """Return hosts and ports (0: the usual one), and the path behind them."""
-    listed, slash, path = servers.partition("/")
-    parts = [urlsplit(f"//{one.strip()}") for one in listed.split(",") if one.strip()]
-    return [(part.hostname or "", part.port or 0) for part in parts], slash + path
+def _places(servers: str) -> list[tuple[str, int]]:
+    """Return hosts and ports; 0: the usual one."""
+    listed = servers.partition("/")[0].split(",")
+    parts = [urlsplit(f"//{one.strip()}") for one in listed if one.strip()]
+    return [(part.hostname or "", part.port or 0) for part in parts]
 
 
 class Secret:

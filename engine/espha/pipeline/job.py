@@ -20,7 +20,6 @@ from espha.pipeline.fitting import REASON_BYTES, dead_letter_of, fits, shortened
 from espha.pipeline.stream import (
     BROKEN,
     END,
-    LIMIT_S,
     OPEN,
     OPENED,
     PAGE_BYTES,
@@ -303,7 +302,7 @@ class BatchJob:
         if answer.error:
             raise NotPlainError(answer.error)
 
-    def _ask(self, mark: int, order: Message, limit_s: float = LIMIT_S) -> str:
+    def _ask(self, mark: int, order: Message, limit_s: float | None = None) -> str:
         (answer,) = self._stream.call([Asked(0, mark, order.encode())], limit_s)
         return answer.text or ""
 

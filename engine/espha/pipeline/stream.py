@@ -46,9 +46,10 @@ _PART_BYTES = 1 << 20
 """Rows go in by so many bytes."""
 LIMIT_S = 150.0
 """A call in which nothing has moved for so long has failed. A first one has a limit of its own."""
-RESTORE_S = 900.0
-"""The same for one that reads a state, in which nothing moves until it is read: what a start may
-take (`espha.ha.progress_judge`)."""
+RESTORE_S = 600.0
+"""The same for one that reads a state, in which nothing moves until it is read. It is less than a
+start may take (`espha.ha.progress_judge`): whoever is killed in it cannot say that it has failed.
+"""
 _MARGIN_S = 5.0
 """The JVM says within `LIMIT_S` what does not move; beyond that it says nothing any more."""
 
@@ -146,18 +147,18 @@ class Stream:
         every = listed + text(names.order_log) + text(names.dead_letters) + texts(names.headers)
         self._channel.tell(Wanted.NAMES, every, _SIZES.pack(*names.sizes), limit_s=LIMIT_S)
 
-    def call(self, asked: Iterable[Asked], limit_s: float = LIMIT_S) -> Iterator[Answered]:
+    def call(self, asked: Iterable[Asked], limit_s: float | None = None) -> Iterator[Answered]:
         """Send the rows of one call, and yield what answers them; it must be taken to its end.
 
         Args:
             asked: the rows.
-            limit_s: for how long nothing may move.
+            limit_s: for how long nothing may move; None: as long as usual.
 
         Raises:
             ChannelError: the query has failed, or nothing has moved for long; it cannot be
                 used any more.
         """
-        for answer in self._exchange(asked, True, 0, limit_s):
+        for answer in self._exchange(asked, True, 0, limit_s or LIMIT_S):
             yield from _answers(answer)
 
     def sum(self, asked: Iterable[Asked], transaction: int = 0) -> list[Summed]:

@@ -4,7 +4,7 @@
 2. Before it, a peer's that is newer by much, or where there is none of its own: it is taken over
    HTTP, verified, and kept on the own volume.
 3. The older ones of its own, then those of peers that are not much newer.
-4. Where nothing else can rebuild the state, those of its own that are kept as a last resort: they
+4. Where nobody can recompute the order log, those of its own that are kept as a last resort: they
    could not be restored here, or a divergence has put them in doubt.
 
 One fits when it is of the same model, of the same topics (not of topics that were deleted and made
@@ -122,6 +122,7 @@ class SnapshotCandidates:
 
     def best_first(self) -> Iterator[Snapshot]:
         """Yield snapshots that are whole and fit, the best one first."""
+        doubtful = self._doubtful()
         own = self._own()
         best = next(own, None)
         others = self._offers()
@@ -132,7 +133,7 @@ class SnapshotCandidates:
             yield best
         yield from own
         yield from self._taken([address for address, _ in others if address not in newer])
-        yield from self._doubtful()
+        yield from filter(None, map(self._read, doubtful))
 
     def refuse(self, name: str, reason: str) -> None:
         """Note that a snapshot is passed over."""
@@ -140,26 +141,14 @@ class SnapshotCandidates:
         _LOG.warning("snapshot passed over", snapshot=name, reason=reason)
 
     def _own(self) -> Iterator[Snapshot]:
-        store = self.store
-        if store is None:
-            return
-        for path in store.files(self.before, self.at_least):
-            snapshot = self._read(store, path)
-            if snapshot:
-                yield snapshot
+        files = self.store.files(self.before, self.at_least) if self.store else []
+        yield from filter(None, map(self._read, files))
 
-    def _doubtful(self) -> Iterator[Snapshot]:
-        """Yield the one of last resort that was tried longest ago: an attempt may end this life."""
-        store = self.store
-        if store is None:
-            return
-        for path in store.last_resort(self.last_resort, self.before):
-            snapshot = self._read(store, path)
-            if snapshot:
-                _LOG.warning("nothing else fits: it is tried again", snapshot=path.name)
-                yield snapshot
+    def _doubtful(self) -> list[Path]:
+        """Return those of last resort: what this life has in doubt is none for it."""
+        return self.store.last_resort(self.last_resort, self.before) if self.store else []
 
-    def _read(self, store: SnapshotStore, path: Path) -> Snapshot | None:
+    def _read(self, path: Path) -> Snapshot | None:
         try:
             snapshot = check(path)
         except OSError as error:
@@ -173,8 +162,8 @@ class SnapshotCandidates:
                 return snapshot
             refusal = found
         self.refuse(path.name, refusal.reason)
-        if refusal.for_good:
-            store.set_aside(path)
+        if refusal.for_good and self.store:
+            self.store.set_aside(path)
         return None
 
     def _offers(self) -> list[tuple[str, int]]:

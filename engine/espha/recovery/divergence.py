@@ -23,7 +23,7 @@ _ALONE = 4
 _ALONE_FOR_LONG = 8
 _RECENT_S = 600.0
 _LONGEST_PAUSE_S = 60.0
-_FINISHING_S = 30.0
+_FINISHING_S = 10.0
 """So long a snapshot that is nearly there is waited for; a volume may hang."""
 _LOG = structlog.get_logger()
 

@@ -99,10 +99,8 @@ class Recovery:
             self._ask_for(behind)
         at_least = 0 if behind is None or self.forgives else behind
         before = behind if self.forgives else self.divergences.last.before
-        kinds = [DOUBTED] if wanted.is_cut and before is None and not at_least else []
-        kinds = [DOUBTED, DIVERGED] if self.forgives else kinds
         self._begins_anew = False
-        begun = self._best(job, wanted, before, at_least, kinds)
+        begun = self._best(job, wanted, before, at_least)
         self._begins_anew = begun is None
         if begun is None and behind is None and before is not None and wanted.is_cut:
             # Nothing before the record is left to go back to: only who is behind it knows.
@@ -116,13 +114,18 @@ class Recovery:
         return begun
 
     def replay_failed(self) -> None:
-        """Note that topics lack what this life had to read.
+        """Note that topics lack what this life, which began anew, had to read.
 
-        If it began anew after a divergence, it cannot go back: only who is behind the order record
-        knows, also where the order log itself is whole and an input is not.
+        After a divergence it cannot go back: only who is behind the order record knows. Else one of
+        the snapshots that could not be restored is tried again in the next life; nothing but them
+        can rebuild the state.
         """
-        if self._begins_anew and self.divergences.last.before is not None:
+        if not self._begins_anew:
+            return
+        if self.divergences.last.before is not None:
             self.divergences.give_up_going_back()
+        elif self.store:
+            self.store.reconsider()
 
     def peers(self) -> list[str]:
         """Return the addresses of all replicas' supervisors."""
@@ -154,7 +157,6 @@ class Recovery:
         wanted: Requirements,
         before: int | None,
         at_least: int,
-        last_resort: list[str],
     ) -> Snapshot | None:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as spare:
             candidates = SnapshotCandidates(
@@ -166,7 +168,7 @@ class Recovery:
                 at_least,
                 self._refusals,
                 self._settings.token,
-                last_resort,
+                [DOUBTED, DIVERGED] if self.forgives else [],
             )
             return self._restored(job, candidates)
 
@@ -195,7 +197,7 @@ class Recovery:
     def _doubt(self, snapshot: Snapshot) -> None:
         """Try others first in the next life; more memory, or another espha, may be what it needs.
 
-        It is not given up: the order log may no longer reach back to its beginning.
+        It is not given up: topics may no longer hold what rebuilds its state.
         """
         if self.store and snapshot.path.parent == self.store.folder:
             self.store.set_aside(snapshot.path, DOUBTED)

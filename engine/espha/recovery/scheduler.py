@@ -99,9 +99,9 @@ class SnapshotScheduler:
         header = snapshot.header
         self._since = self._clock()
         self._loaded = header.sequence
-        if self._store and snapshot.path.parent == self._store.folder:
+        if self._store and snapshot.path in self._store.files():
             self._show(header)
-        else:  # a peer's, for which the volume has no room: nobody can have it from here
+        else:  # a peer's, for which the volume has no room, or one in doubt: nobody can have it
             self._refresh()
 
     def due(self) -> bool:

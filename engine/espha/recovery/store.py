@@ -316,6 +316,12 @@ class SnapshotStore:
         ]
         return sorted(found, key=_changed)
 
+    def reconsider(self) -> None:
+        """Put the one that could not be restored, and was tried longest ago, to use again."""
+        for path in self.last_resort([DOUBTED])[:1]:
+            with contextlib.suppress(OSError):
+                path.replace(path.with_name(path.name.removesuffix(DOUBTED)))
+
     def _found(self, kind: str = "") -> list[tuple[int, str, Path]]:
         """Return sequence, first digits of the model, and file of all; newest first."""
         found = []

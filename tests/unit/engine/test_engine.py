@@ -539,6 +539,67 @@ def test_who_has_diverged_looks_at_each_mark_of_the_log_it_replays(make: Make) -
     assert digests.marked == [2, 4]
 
 
+def test_who_has_diverged_forgets_no_mark_before_it_was_compared(make: Make) -> None:
+    """Many may be read at once, where the log is slow."""
+    wrong = [record(1, checkpoint=True), record(2, state=StateDigest(1, "b" * 64))]
+    many = [
+        each
+        for at in range(3, 83, 2)
+        for each in (
+            record(at, checkpoint=True),
+            record(at + 1, state=StateDigest(at, "a" * 64)),
+        )
+    ]
+    digests = Digests("a" * 64, slow=True)
+    engine, _, _ = make(Log([*wrong, *many]), agreement=Agreement(digests), careful=True)
+    with pytest.raises(Diverged, match="order record 1: the state after it has"):
+        engine.run()
+
+
+def test_who_has_waited_for_a_digest_reads_on_before_it_is_in_sync(make: Make) -> None:
+    log = Log([record(1), record(2, checkpoint=True)])
+    digests, more = Digests("a" * 64, slow=True), [record(3), record(4)]
+    really = digests.finished
+
+    def finished() -> list[CheckpointReport]:
+        if digests.is_busy and more:
+            log.records, log.reached = more.copy(), log.reached
+            more.clear()
+        return really()
+
+    digests.finished = finished  # type: ignore[method-assign]
+    engine, job, _ = make(log, agreement=Agreement(digests), careful=True)
+    said: list[tuple[EngineState, int]] = []
+    engine._control = cast(
+        "Any",
+        Reporter(lambda state, sync: said.append((state, job.held or 0)), engine._control),
+    )
+    run(engine)
+    assert [at for state, at in said if state is EngineState.STANDBY][:1] == [4]
+
+
+def test_what_others_have_written_meanwhile_is_not_forgiven(make: Make) -> None:
+    """One of them leads by then, with a state of its own."""
+    log = Log([record(1, digest="0" * 64), record(2, checkpoint=True)])
+    more = [record(3), record(4, digest="0" * 64)]
+    really = log.read_to
+
+    def read_to(end: int, limit: int) -> Iterator[list[OrderRecord]]:
+        yield from really(end, limit)
+        log.records = more.copy()
+        more.clear()
+
+    log.read_to = read_to  # type: ignore[method-assign]
+    engine, _, _ = make(
+        log,
+        agreement=Agreement(Digests("a" * 64, slow=True)),
+        careful=True,
+        forgiveness=Forgiveness(True),
+    )
+    with pytest.raises(Diverged, match="order record 4: 1 outputs"):
+        engine.run()
+
+
 def test_a_digest_of_what_was_forgiven_is_forgiven_too(make: Make) -> None:
     """Also where the log tells it later than the replay has come."""
     log = Log([record(1), *LATER, record(6, checkpoint=True)])

@@ -11,6 +11,8 @@ from py4j.protocol import Py4JError
 from espha.engine import main
 from espha.engine.follower import Diverged
 from espha.engine.main import SilentSparkError, greet
+from espha.ha import progress_judge
+from espha.pipeline import stream
 from espha.pipeline.session import worker_ended
 from espha.protocol.child_side import Control
 from espha.protocol.settings import Settings
@@ -97,6 +99,11 @@ def test_who_has_diverged_lets_others_go_on_before_it_asks_them(
     assert done[:3] == ["let go", (EngineState.DIVERGED, False), "asked"]
     noted = Recovery(Settings(bootstrap="none:1", name="e", snapshots=str(tmp_path))).divergences
     assert (noted.last.at, noted.last.broken) == (4, (("t", 7),))
+
+
+def test_a_restore_fails_before_its_engine_is_killed() -> None:
+    """Else it cannot say so, and each life would try the same snapshot."""
+    assert stream.RESTORE_S + stream._MARGIN_S < progress_judge._START_S
 
 
 def test_a_jvm_outlives_its_worker() -> None:

@@ -1,11 +1,13 @@
 """A look at the processes of others: they end, fall silent, or never were there."""
 
 import errno
+import math
 import socket
 import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -155,6 +157,23 @@ def test_a_server_without_room_for_a_moment_accepts_again(
     assert held(server)
     assert nothing(ends, 0.6)
     watch.stop()
+    server.close()
+
+
+def test_whoever_speaks_in_time_was_not_frozen(ends: Ends) -> None:
+    """Also where others have the least patience that can be set."""
+    server = HeartbeatServer("127.0.0.1", failure_timeout_ms=200)
+    Monitor(server.address, ends.put, 10_000)
+    held(server)
+    beaten = {server._beaten}
+
+    def spoken() -> bool:
+        beaten.add(server._beaten)
+        return len(beaten) > 5
+
+    wait_until(spoken, 60, "it speaks")
+    pauses = [later - sooner for sooner, later in pairwise(sorted(beaten))]
+    assert (server.woke_at > -math.inf) == (max(pauses) > 0.2), "it was late, or it was not"
     server.close()
 
 

@@ -25,8 +25,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     ("servers", "found"),
     [
         ("a:1,b:2", "10.0.0.1:1,10.0.0.2:1,b:2"),
-        ("a", "10.0.0.1,10.0.0.2"),
-        ("c:1, a:2/root/x", "[fd00::1]:1,10.0.0.1:2,10.0.0.2:2/root/x"),
+        ("a", "10.0.0.1:2181,10.0.0.2:2181"),
+        ("c:1, a:2/root/x", "[fd00::1]:1,10.0.0.1:2,10.0.0.2:2"),
         ("127.0.0.1:1,[::1]:2", "127.0.0.1:1,[::1]:2"),
         ("", ""),
     ],
@@ -36,6 +36,27 @@ def test_addresses_stand_for_names_that_are_known(
 ) -> None:
     known.update(a=["10.0.0.1", "10.0.0.2"], c=["fd00::1"])
     assert located(servers) == found
+
+
+def test_a_client_connects_to_addresses_that_are_known(
+    known: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not take each of them for a server: it would have less patience with all."""
+    known.update(a=["10.0.0.1", "10.0.0.2"])
+
+    def ask(host: str, port: int, **_: Any) -> list[Any]:
+        if host == "gone":
+            raise socket.gaierror(socket.EAI_AGAIN, "nobody answers")
+        return [(0, 0, 0, "", (f"of {host}", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    made = client("a:1,b:2,gone:3", 1.0)
+    assert len(made.hosts) == 3
+    assert sorted(made._connection._expand_client_hosts()) == [
+        ("a", "10.0.0.1", 1),
+        ("a", "10.0.0.2", 1),
+        ("b", "of b", 2),
+    ]
 
 
 def test_hosts_are_those_of_the_list() -> None:

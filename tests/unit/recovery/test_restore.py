@@ -13,6 +13,7 @@ from espha.pipeline.job import BatchJob
 from espha.protocol.settings import Settings
 from espha.protocol.sizes import LEAST_BYTES
 from espha.reader import read_project
+from espha.recovery.candidates import Requirements
 from espha.recovery.healing import NoStateError
 from espha.recovery.plain import NotPlainError
 from espha.recovery.restore import Recovery, requirements
@@ -64,28 +65,49 @@ def test_what_ends_spark_is_tried_again_where_the_log_is_cut(tmp_path: Path) -> 
     """Too little memory for a while must not cost the state."""
     store(tmp_path, 3, 6)
     poor = Job({3: RuntimeError("the JVM is gone"), 6: RuntimeError("the JVM is gone")})
-    tried = []
-    for _ in range(5):
-        mine = recovery(tmp_path)
-        with pytest.raises(RuntimeError, match="JVM"):
-            mine.restore(cast("BatchJob", poor), TRIMMED)
+    lives = [lived(tmp_path, poor, TRIMMED) for _ in range(8)]
+    assert lives == [-6, -3, None, -6, None, -3, None, -6]
+    assert lived(tmp_path, Job({}), TRIMMED) is None
+    assert lived(tmp_path, Job({}), TRIMMED) == 3
+
+
+def lived(folder: Path, job: Job, wanted: Requirements) -> int | None:
+    """Return what a life begins with; negative: what ends it; None: a replay that fails."""
+    mine = recovery(folder)
+    try:
+        begun = mine.restore(cast("BatchJob", job), wanted)
+    except RuntimeError:
         assert mine.store is not None
-        kept = mine.store.last_resort([DOUBTED])
-        tried.append(check(kept[-1]).header.sequence)
-    assert tried == [6, 3, 6, 3, 6]
-    rich = Job({})
-    assert recovery(tmp_path).restore(cast("BatchJob", rich), TRIMMED) is not None
-    assert rich.held == 3
+        return -check(mine.store.last_resort([DOUBTED])[-1]).header.sequence
+    if begun is None:
+        mine.replay_failed()
+    return begun.header.sequence if begun else None
+
+
+def test_what_ends_spark_is_tried_again_where_inputs_are_cut(tmp_path: Path) -> None:
+    """The order log is whole, and cannot be replayed all the same."""
+    store(tmp_path, 6)
+    cut = REQUIREMENTS._replace(first={"p.I": 7, "p.M": 0})
+    poor = Job({6: RuntimeError("the JVM is gone")})
+    assert [lived(tmp_path, poor, cut) for _ in range(3)] == [-6, None, -6]
+    assert [lived(tmp_path, Job({}), cut) for _ in range(2)] == [None, 6]
+
+
+def test_a_model_that_began_behind_the_cut_is_replayed(tmp_path: Path) -> None:
+    """Nothing is tried again and again where the log can rebuild the state."""
+    store(tmp_path, 6)
+    poor = Job({6: RuntimeError("the JVM is gone")})
+    assert lived(tmp_path, poor, TRIMMED) == -6
+    for _ in range(3):
+        assert recovery(tmp_path).restore(cast("BatchJob", poor), TRIMMED) is None
 
 
 def test_what_this_espha_cannot_read_is_there_for_the_one_before(tmp_path: Path) -> None:
     """After an upgrade and a roll-back, on a log that no longer reaches back."""
     store(tmp_path, 3, 6)
     newer = Job({number: NotPlainError("KeyError: 'q/w'") for number in (3, 6)})
-    for _ in range(4):
-        assert recovery(tmp_path).restore(cast("BatchJob", newer), TRIMMED) is None
-    begun = recovery(tmp_path).restore(cast("BatchJob", Job({})), TRIMMED)
-    assert begun is not None
+    assert [lived(tmp_path, newer, TRIMMED) for _ in range(4)] == [None] * 4
+    assert lived(tmp_path, Job({}), TRIMMED) is not None
 
 
 def test_a_whole_log_is_replayed_rather_than_what_ends_spark(tmp_path: Path) -> None:

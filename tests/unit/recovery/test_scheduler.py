@@ -13,7 +13,7 @@ from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, Checkpoi
 from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.scheduler import SnapshotScheduler
-from espha.recovery.store import Draft, Header, SnapshotStore, check
+from espha.recovery.store import DOUBTED, Draft, Header, SnapshotStore, check
 from unit.recovery.samples import BODY, body_of, meta, store, written
 
 
@@ -319,6 +319,16 @@ def test_one_that_is_not_on_the_volume_is_not_offered(tmp_path: Path, clock: Clo
     """A peer's, for which the volume has no room: others would wait for it in vain."""
     kept = scheduler(store(tmp_path / "own"), clock)
     kept.loaded(written(store(tmp_path / "spare"), 8))
+    facts = kept.facts()
+    assert (facts.snapshot_loaded, facts.snapshot_sequence) == (8, None)
+
+
+def test_one_that_is_in_doubt_is_not_offered(tmp_path: Path, clock: Clock) -> None:
+    """Peers get what is in use only."""
+    own = store(tmp_path, 8)
+    own.set_aside(own.files()[0], DOUBTED)
+    kept = scheduler(own, clock)
+    kept.loaded(check(own.last_resort([DOUBTED])[0]))
     facts = kept.facts()
     assert (facts.snapshot_loaded, facts.snapshot_sequence) == (8, None)
 
