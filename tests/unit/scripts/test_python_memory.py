@@ -238,3 +238,15 @@ def test_what_is_made_at_run_time_cannot_be_kept(line: str, reason: str) -> None
     loaded.call(calls()[0])
     with pytest.raises(ScriptError, match=reason):
         loaded.state()
+
+
+def test_constants_that_share_their_parts_are_looked_at_once() -> None:
+    """Each of sixty holds the one before twice."""
+    loaded = script(
+        "shared = ()\nfor _ in range(60): shared = (shared, shared)\ndef f(d): return 1"
+    )
+    loaded.call(calls()[0])
+    state = loaded.state()
+    loaded.restore(loads(dumps(state)))
+    loaded.call(calls()[1])
+    loaded.close()

@@ -44,6 +44,7 @@ class Code:
                 self.numbers[id(value)] = len(self.found)
                 self.found.append(value)
             waiting += list(_inside(value))[::-1]
+        self._judged: dict[int, bool] = {}
         self.constants: list[Any] = []
         self.constant_numbers: dict[int, int] = {}
         for value in self._seen.values():
@@ -56,13 +57,27 @@ class Code:
 
     def _note_constants(self, value: Any) -> None:
         """Give numbers to a value that never changes, and to those that are in it."""
-        if type(value) in PLAIN or id(value) in self.constant_numbers or not is_constant(value):
+        if type(value) in PLAIN or id(value) in self.constant_numbers:
+            return
+        if not self._is_constant(value):
             return
         self.constant_numbers[id(value)] = len(self.constants)
         self.constants.append(value)
         if type(value) is tuple or type(value) is Frozen:
             for part in value:
                 self._note_constants(part)
+
+    def _is_constant(self, value: Any, depth: int = 0) -> bool:
+        """Tell whether neither a value nor what is in it can ever change; looks at each once."""
+        if type(value) in PLAIN or type(value) in kinds.UNCHANGING:
+            return True
+        if type(value) not in (tuple, Frozen) or depth > MAX_DEPTH:
+            return False
+        known = self._judged.get(id(value))
+        if known is None:
+            known = all(self._is_constant(part, depth + 1) for part in value)
+            self._judged[id(value)] = known
+        return known
 
     def functions(self) -> Iterator[tuple[int, types.FunctionType]]:
         """Yield the functions that the script defines, with their numbers."""
@@ -87,15 +102,6 @@ def is_code(value: Any) -> bool:
     if isinstance(value, types.ModuleType | Fixed | type | property | staticmethod | classmethod):
         return True
     return callable(value) and not is_own(type(value)) and kinds.kind_of(value) is None
-
-
-def is_constant(value: Any) -> bool:
-    """Whether neither a value nor what is in it can ever change."""
-    if type(value) in PLAIN:
-        return True
-    if type(value) is tuple or type(value) is Frozen:
-        return all(map(is_constant, value))
-    return type(value) in kinds.UNCHANGING
 
 
 def _literals(code: types.CodeType) -> Iterator[Any]:
