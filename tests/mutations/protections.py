@@ -1318,8 +1318,8 @@ MUTATIONS = (
         "I3",
         "who has diverged passes over marks on its way back",
         "engine/espha/engine/follower.py",
-        "            if marked and self._careful:\n",
-        "            if False:\n",
+        "            careful = marked and self._careful\n",
+        "            careful = False\n",
         "tests/unit/engine/test_engine.py"
         "::test_who_has_diverged_looks_at_each_mark_of_the_log_it_replays",
         "",

@@ -186,16 +186,16 @@ class Follower:
             with self._doing.within(Step.READING):
                 inputs = self._inputs_of(record)
             length = sum(len(entry.value) for entry in inputs)
-            if count + len(inputs) > _REPLAY_INPUTS or size + length > REPLAY_BYTES:
-                self._replay(pending)
-                pending, count, size = [], 0, 0
-            skipped = record.skipped + self._forgiveness.skipped(record)
             marked = record.checkpoint and record.model == self._model
-            if marked and self._careful:
+            careful = marked and self._careful
+            full = count + len(inputs) > _REPLAY_INPUTS or size + length > REPLAY_BYTES
+            if full or careful:
                 self._replay(pending)
                 pending, count, size = [], 0, 0
+            if careful:
                 self._agreement.wait(_DIGEST_S)
                 self._compare()
+            skipped = record.skipped + self._forgiveness.skipped(record)
             batch = self._at.batch(record.sequence, record.clock, inputs, skipped)
             order = self._agreement.order() if marked else None
             pending.append((record, batch._replace(checkpoint=order)))

@@ -99,7 +99,6 @@ class Recovery:
             self._ask_for(behind)
         at_least = 0 if behind is None or self.forgives else behind
         before = behind if self.forgives else self.divergences.last.before
-        self._begins_anew = False
         begun = self._best(job, wanted, before, at_least)
         self._begins_anew = begun is None
         if begun is None and behind is None and before is not None and wanted.is_cut:
@@ -152,11 +151,7 @@ class Recovery:
             )
 
     def _best(
-        self,
-        job: Restorable,
-        wanted: Requirements,
-        before: int | None,
-        at_least: int,
+        self, job: Restorable, wanted: Requirements, before: int | None, at_least: int
     ) -> Snapshot | None:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as spare:
             candidates = SnapshotCandidates(

@@ -292,13 +292,7 @@ class SnapshotStore:
             before: only those of lower sequence.
             at_least: only those of this sequence or a higher one.
         """
-        return [
-            path
-            for sequence, model, path in self._found()
-            if sequence >= at_least
-            and (before is None or sequence < before)
-            and (not self.model or model == self.model[:_MODEL_DIGITS])
-        ]
+        return self._chosen("", before, at_least)
 
     def last_resort(self, kinds: Collection[str], before: int | None = None) -> list[Path]:
         """Return what is kept for the case that nothing else fits, the last one tried last.
@@ -307,13 +301,7 @@ class SnapshotStore:
             kinds: `DOUBTED`, `DIVERGED`, or both.
             before: only those of lower sequence.
         """
-        found = [
-            path
-            for kind in kinds
-            for sequence, model, path in self._found(kind)
-            if (before is None or sequence < before)
-            and (not self.model or model == self.model[:_MODEL_DIGITS])
-        ]
+        found = [path for kind in kinds for path in self._chosen(kind, before)]
         return sorted(found, key=_changed)
 
     def reconsider(self) -> None:
@@ -321,6 +309,15 @@ class SnapshotStore:
         for path in self.last_resort([DOUBTED])[:1]:
             with contextlib.suppress(OSError):
                 path.replace(path.with_name(path.name.removesuffix(DOUBTED)))
+
+    def _chosen(self, kind: str, before: int | None, at_least: int = 0) -> list[Path]:
+        return [
+            path
+            for sequence, model, path in self._found(kind)
+            if sequence >= at_least
+            and (before is None or sequence < before)
+            and (not self.model or model == self.model[:_MODEL_DIGITS])
+        ]
 
     def _found(self, kind: str = "") -> list[tuple[int, str, Path]]:
         """Return sequence, first digits of the model, and file of all; newest first."""
