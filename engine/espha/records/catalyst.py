@@ -113,7 +113,7 @@ def _completed(value: Column, how: Layout) -> list[Column]:
     hidden = value.contains('\\"') | value.contains(f"\\{sep}")
     # So is what has more cells than Spark's parser takes: it would end the job.
     cells = sf.length(value) - sf.length(sf.replace(value, sf.lit(sep), sf.lit("")))
-    wide = (sf.length(value) > _MOST_CELLS) & (cells > _MOST_CELLS * len(sep))
+    wide = (sf.octet_length(value) > _MOST_CELLS) & (cells > _MOST_CELLS * len(sep))
     value = sf.when(hidden | wide, "").otherwise(value)
     if how.opcode and how.flags:
         return [value]

@@ -26,7 +26,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     [
         ("a:1,b:2", "10.0.0.1:1,10.0.0.2:1,b:2"),
         ("a", "10.0.0.1:2181,10.0.0.2:2181"),
-        ("c:1, a:2/root/x", "[fd00::1]:1,10.0.0.1:2,10.0.0.2:2"),
+        ("c:1, a:2/some/path", "[fd00::1]:1,10.0.0.1:2,10.0.0.2:2"),
         ("127.0.0.1:1,[::1]:2", "127.0.0.1:1,[::1]:2"),
         ("", ""),
     ],
@@ -60,7 +60,7 @@ def test_a_client_connects_to_addresses_that_are_known(
 
 
 def test_hosts_are_those_of_the_list() -> None:
-    assert hosts("zk-0.zk:2181,zk-1.zk:2181/root") == ["zk-0.zk", "zk-1.zk"]
+    assert hosts("zk-0.zk:2181,zk-1.zk:2181/path") == ["zk-0.zk", "zk-1.zk"]
 
 
 def test_waiting_for_zookeeper_needs_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
