@@ -177,30 +177,30 @@ def test_without_the_setting_there_is_no_volume() -> None:
     assert Recovery(Settings(bootstrap="none:1", name="e")).store is None
 
 
-def test_who_cannot_go_back_on_a_trimmed_log_takes_a_state_from_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its own snapshots are set aside after a divergence, and what is before them is gone."""
+@pytest.fixture
+def diverged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recovery:
+    """The next life of an engine that began with its only snapshot, and has diverged since."""
     monkeypatch.setattr("espha.recovery.healing._NOBODY_S", 0.1)
     store(tmp_path, 6)
     recovery(tmp_path).divergences.diverged(8, 6, "order record 8: other outputs")
+    return recovery(tmp_path)
+
+
+def test_who_cannot_go_back_on_a_trimmed_log_takes_a_state_from_behind(diverged: Recovery) -> None:
+    """Its own snapshots are set aside after a divergence, and what is before them is gone."""
     trimmed = REQUIREMENTS._replace(first={"p.I": 19, "p.M": 12})
-    mine = recovery(tmp_path)
+    mine = diverged
     with pytest.raises(NoStateError, match="order record 8"):
         mine.restore(cast("BatchJob", Job({})), trimmed)
     assert (mine.divergences.last.behind, mine.divergences.last.at) == (8, 8)
 
 
 def test_who_cannot_go_back_since_inputs_are_cut_takes_a_state_from_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, diverged: Recovery
 ) -> None:
     """The order log is whole, and retention has removed what its first records name."""
-    monkeypatch.setattr("espha.recovery.healing._NOBODY_S", 0.1)
-    store(tmp_path, 6)
-    recovery(tmp_path).divergences.diverged(8, 6, "order record 8: other outputs")
-    mine = recovery(tmp_path)
-    assert mine.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
-    mine.replay_failed()
+    assert diverged.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
+    diverged.replay_failed()
     assert recovery(tmp_path).divergences.last.behind == 8
 
 
@@ -214,7 +214,5 @@ def test_a_base_that_is_all_there_is_stays(tmp_path: Path) -> None:
     assert recovery(tmp_path).divergences.last.broken == (("p.I", 26),)
 
 
-def test_who_has_the_whole_log_goes_back_to_its_beginning(tmp_path: Path) -> None:
-    store(tmp_path, 6)
-    recovery(tmp_path).divergences.diverged(8, 6, "order record 8: other outputs")
-    assert recovery(tmp_path).restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
+def test_who_has_the_whole_log_goes_back_to_its_beginning(diverged: Recovery) -> None:
+    assert diverged.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
