@@ -11,6 +11,7 @@ from collections import deque
 import structlog
 
 _HELD_AT_MOST = 32
+_AGAIN_S = 0.1
 _LOG = structlog.get_logger()
 
 
@@ -21,6 +22,7 @@ class Lifeline:
         """Listen on a port, 0: a free one; one that is in use costs only the lifeline."""
         self.port = 0
         """Where it listens; 0: nowhere."""
+        self._ended = threading.Event()
         # One that is pushed out by newer ones makes a new connection; an end is more than that.
         self._held: deque[socket.socket] = deque(maxlen=_HELD_AT_MOST)
         try:
@@ -37,6 +39,7 @@ class Lifeline:
 
         Whoever finds a connection cut tries to make a new one, and must be refused.
         """
+        self._ended.set()
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         while self._held:
@@ -44,6 +47,8 @@ class Lifeline:
                 self._held.pop().shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
+        while not self._ended.is_set():
+            try:
                 self._held.append(self._server.accept()[0])
+            except OSError:  # it has ended, or has no room for a connection just now
+                self._ended.wait(_AGAIN_S)

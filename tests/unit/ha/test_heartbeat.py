@@ -160,6 +160,17 @@ def test_a_server_without_room_for_a_moment_accepts_again(
     server.close()
 
 
+def test_a_lifeline_without_room_for_a_moment_accepts_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crowded = Crowded(socket.create_server(("127.0.0.1", 0)))
+    monkeypatch.setattr(socket, "create_server", lambda at: crowded)
+    line = Lifeline("127.0.0.1", 0)
+    with socket.create_connection(("127.0.0.1", line.port)):
+        wait_until(lambda: bool(line._held), 60, "it is held")
+    line.end()
+
+
 def test_whoever_speaks_in_time_was_not_frozen(ends: Ends) -> None:
     """Also where others have the least patience that can be set."""
     server = HeartbeatServer("127.0.0.1", failure_timeout_ms=200)
