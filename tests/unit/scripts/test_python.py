@@ -133,6 +133,7 @@ REFUSED = {
     "1 / 0": "script line 4: ZeroDivisionError",
     "f({'id': 2}, c)": "RecursionError",
     "raise SystemExit": "SystemExit",
+    "raise ValueError(json.loads('\"\\\\ud83d\"'))": "script line 4: ValueError: ?",
     "__import__('socket')": "module 'socket' is not one of those for scripts",
     "return {'x': object()}": "a value is of type object",
     "sys.exit(1)": "cannot end its process",

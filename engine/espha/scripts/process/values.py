@@ -78,4 +78,5 @@ def reason(error: BaseException) -> str:
             where = f"{shown} line {trace.tb_lineno}: "
         trace = trace.tb_next
     said = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
-    return (where + said)[:400]
+    # Half of a surrogate pair, which JSON can hold, is no text that could be written anywhere.
+    return (where + said)[:400].encode(errors="replace").decode()
