@@ -3,7 +3,8 @@
 import signal
 import threading
 from pathlib import Path
-from typing import Any, NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 from py4j.protocol import Py4JError
@@ -12,11 +13,13 @@ from espha.engine import main
 from espha.engine.follower import Diverged
 from espha.engine.main import SilentSparkError, greet
 from espha.ha import progress_judge
+from espha.kafka.reader import LogError
 from espha.pipeline import stream
 from espha.pipeline.session import worker_ended
 from espha.protocol.child_side import Control
 from espha.protocol.settings import Settings
-from espha.protocol.states import EndReason, EngineState, ExitCode
+from espha.protocol.states import EndReason, EngineState, ExitCode, Step
+from espha.recovery.divergence import DivergenceLog
 from espha.recovery.restore import Recovery
 
 LIMIT_S = 20
@@ -64,6 +67,10 @@ def test_the_death_of_a_worker_is_told_from_a_jvm_that_is_odd(said: str, ended: 
     )
 
 
+def leave(code: int) -> NoReturn:
+    raise SystemExit(code)
+
+
 def test_who_has_diverged_lets_others_go_on_before_it_asks_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -85,20 +92,44 @@ def test_who_has_diverged_lets_others_go_on_before_it_asks_them(
         done.append("asked")
         return {}
 
-    def end(code: int) -> NoReturn:
-        raise SystemExit(code)
-
     monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
     monkeypatch.setattr(main, "Control", Told)
     monkeypatch.setattr(main, "_assemble", assemble)
     monkeypatch.setattr(main, "statuses", asked)
-    monkeypatch.setattr("os._exit", end)
+    monkeypatch.setattr(DivergenceLog, "condemn", lambda self: done.append("condemned"))
+    monkeypatch.setattr("os._exit", leave)
     with pytest.raises(SystemExit) as ended:
         main.run_engine(Settings(bootstrap="none:1", name="e", snapshots=str(tmp_path)))
     assert ended.value.code == EndReason.DIVERGED.code
-    assert done[:3] == ["let go", (EngineState.DIVERGED, False), "asked"]
+    assert done[:4] == ["let go", (EngineState.DIVERGED, False), "condemned", "asked"]
     noted = Recovery(Settings(bootstrap="none:1", name="e", snapshots=str(tmp_path))).divergences
     assert (noted.last.at, noted.last.broken) == (4, (("t", 7),))
+
+
+def test_who_cannot_replay_notes_it_for_its_next_life(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    noted: list[str] = []
+
+    def assemble(*_: Any) -> NoReturn:
+        raise LogError("order records 1 to 8 are gone")
+
+    monkeypatch.delenv("ESPHA_STATUS_FD", raising=False)
+    monkeypatch.setattr(main, "_assemble", assemble)
+    monkeypatch.setattr(Recovery, "replay_failed", lambda self: noted.append("noted"))
+    monkeypatch.setattr("os._exit", leave)
+    with pytest.raises(SystemExit) as ended:
+        main.run_engine(Settings(bootstrap="none:1", name="e", snapshots=str(tmp_path)))
+    assert (ended.value.code, noted) == (EndReason.TOPIC.code, ["noted"])
+
+
+def test_each_attempt_to_restore_has_a_time_of_its_own(tmp_path: Path) -> None:
+    """Several snapshots may be tried, and whoever judges knows steps only."""
+    done: list[object] = []
+    job = SimpleNamespace(restore=lambda *_: done.append("restored"))
+    doing = SimpleNamespace(begin=done.append)
+    main._Announced(cast("Any", job), cast("Any", doing)).restore(tmp_path, 0, 7)
+    assert done == [Step.STARTING, "restored"]
 
 
 def test_a_restore_fails_before_its_engine_is_killed() -> None:

@@ -4,17 +4,34 @@ import gc
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from espha.connectors.files import record_layout
+from espha.kernel import Handled, Kernel
 from espha.model.events import Event
 from espha.pipeline import worker
-from espha.pipeline.stream import BROKEN, END, LAST, MOVED, OPEN, OPENED, PAD, REFUSED, SKIP
+from espha.pipeline.job import BatchJob, NotRestoredError
+from espha.pipeline.stream import (
+    BROKEN,
+    END,
+    LAST,
+    MOVED,
+    OPEN,
+    OPENED,
+    PAD,
+    PUT,
+    REFUSED,
+    SKIP,
+    STATE,
+)
+from espha.protocol.checkpoint import RestoreOrder
 from espha.reader import read_project
+from espha.recovery.plain import NotPlainError, dumps
 from espha.windows.shared.index import Index
 from support.models import SUB, source, xml
 
@@ -230,3 +247,34 @@ def test_a_call_ends_though_an_output_fits_no_column(
     assert BROKEN in {row["kind"] for row in rows}
     assert [row["kind"] for row in rows if row["kind"] == LAST] == [LAST]
     assert rows[-1]["kind"] == LAST
+
+
+def test_a_refusal_stands_behind_what_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as what scripts publish at their beginning: the windows have it already."""
+
+    def refuse(self: Kernel, events: Sequence[tuple[str, Event]], clock: int) -> list[Handled]:
+        return [Handled([("q/same", Event("I", "N", (1, 1)))], "no", ()) for _ in events]
+
+    monkeypatch.setattr(Kernel, "publish_block", refuse)
+    rows = [row for row in run(128, ALONE) if row["row"] == 1]
+    assert [(row["ordinal"], row["kind"]) for row in rows] == [(0, 1), (1, REFUSED)]
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["a volume that fails", "no state"])
+def test_a_state_that_cannot_be_read_this_time_is_not_said_to_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    """It would be passed over for good, though the next life may well read it."""
+    path = tmp_path / "state"
+    if there:
+        path.write_bytes(dumps([]))
+    order = RestoreOrder(sequence=7, path=str(path), offset=0)
+    rows: list[Row] = [(PUT, order.model_dump_json(), None), (END, "", None)]
+    layout = record_layout(read_project(ALONE).windows["q/in"])
+    model = worker.WorkerModel(ALONE, ("q/in",), (layout,), ("q/out", "q/same"))
+    out = worker.run_batches(model, OUT)(iter([page(list(enumerate(rows)))]))
+    told = [row for batch in out for row in batch.to_pylist() if row["kind"] == STATE]
+    job = BatchJob.__new__(BatchJob)
+    monkeypatch.setattr(job, "_ask", lambda *_: told[0]["text"])
+    with pytest.raises(NotPlainError if there else NotRestoredError):
+        job.restore(path, 0, 7)

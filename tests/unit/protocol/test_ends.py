@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from espha.local.waiting import wait_until
-from espha.protocol.ends import wait_for_end, when_closed, when_ended
+from espha.protocol.ends import _is_ending, wait_for_end, when_closed, when_ended
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -71,6 +71,20 @@ def test_without_a_free_descriptor_an_end_is_heard_of_all_the_same(
     process.kill()
     process.wait()
     assert heard.wait(60)
+
+
+def test_a_process_that_cannot_be_looked_at_is_not_said_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread of it has ended, and no descriptor is left to read more."""
+
+    def crowded(*_: object) -> str:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", crowded)
+        ending = _is_ending(os.getpid())
+    assert not ending, "it is said to end"
 
 
 def test_a_kernel_that_knows_no_threads_ends_tells_of_the_process(

@@ -234,6 +234,22 @@ def test_the_only_engine_there_is_helps_itself_after_more_lives(tmp_path: Path, 
     assert (lives, begun) == (7, 4)
 
 
+def test_what_is_in_doubt_serves_where_nobody_can_recompute_the_log(
+    tmp_path: Path, peer: Make
+) -> None:
+    """It was set aside after the divergence, and topics may not hold what is before it."""
+    other = peer(state=EngineState.DIVERGED)
+    own = store(tmp_path / "own", 6)
+    recovery(own.folder).divergences.diverged(9, 6, "order record 9: …")
+    recovery(own.folder).divergences.diverged(9, 0, "order record 9: …")
+    assert own.files() == []
+    for _ in range(2):
+        with pytest.raises(NoStateError):
+            restored(recovery(own.folder, other))
+    mine = recovery(own.folder, other)
+    assert (restored(mine), mine.forgives) == (6, True)
+
+
 def test_whoever_does_not_answer_is_there_all_the_same(tmp_path: Path, peer: Make) -> None:
     myself, other = peer(), peer()
     myself.name = "engine-0"

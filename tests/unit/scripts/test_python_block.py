@@ -143,6 +143,25 @@ def test_variables_that_cannot_be_had_now_cost_no_record(monkeypatch: pytest.Mon
     assert len(asked) >= 2
 
 
+def test_calls_of_a_process_that_fails_in_the_middle_of_them_do_not_count_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Memory may lack behind the calls, for their answers: each is made again, alone."""
+    loaded, other = script(), script()
+    really, failed = Host.ask, list[Host]()
+
+    def ask(self: Host, what: str, message: Any, seconds: float) -> Any:
+        answer = really(self, what, message, seconds)
+        if what == "calls" and self is not other._host and not failed:
+            failed.append(self)
+            return False, "no memory is left", []
+        return answer
+
+    expected = told(other.call_block(calls("a", "a")))
+    monkeypatch.setattr(Host, "ask", ask)
+    assert told(loaded.call_block(calls("a", "a"))) == expected
+
+
 def test_a_main_part_that_fails_is_run_once() -> None:
     loaded = script("1 / 0\ndef f(d, c): pass")
     answers = told(loaded.call_block(calls("a", "a", "a")))

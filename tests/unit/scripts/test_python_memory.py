@@ -1,9 +1,14 @@
 """What a Python script remembers: kept exactly, whatever it is made of."""
 
+import json
+import signal
+
 import pytest
 
 from espha.recovery.plain import dumps, loads
 from espha.scripts import Call, Input, ScriptError
+from espha.scripts.process.__main__ import _Server
+from espha.scripts.process.common import KEEP_SECONDS, SECONDS
 from espha.scripts.python import PythonScript, check_python
 
 SCRIPTS = {
@@ -250,3 +255,15 @@ def test_constants_that_share_their_parts_are_looked_at_once() -> None:
     loaded.restore(loads(dumps(state)))
     loaded.call(calls()[1])
     loaded.close()
+
+
+def test_writing_variables_and_putting_them_back_may_take_longer_than_a_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call leaves behind whatever fits in memory; there may be much of it."""
+    armed: list[float] = []
+    monkeypatch.setattr(signal, "setitimer", lambda which, seconds: armed.append(seconds))
+    server = _Server([])
+    for what in ("calls", "state", "restore"):
+        server.answer(json.dumps([what, None]))
+    assert armed[::2] == [SECONDS, KEEP_SECONDS["state"], KEEP_SECONDS["restore"]]
