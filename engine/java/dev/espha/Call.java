@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -189,7 +190,7 @@ final class Call {
       hand(names.outputs()[kind], text, id);
     } else {
       String reason = "the output has %d bytes, %d at most can be written";
-      byte[] why = bytes(String.format(reason, size(text, id), names.recordBytes()));
+      byte[] why = bytes(String.format(Locale.ROOT, reason, size(text, id), names.recordBytes()));
       refused++;
       cut(text, id, bytes(names.outputWindows()[kind]), why);
     }
