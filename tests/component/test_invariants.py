@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -43,6 +44,7 @@ from espha.pipeline.transactions import Transactions
 from espha.protocol.activity import Doing
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder
 from espha.protocol.model_change import ModelAction, ModelRequest
+from espha.protocol.order import OrderRecord
 from espha.protocol.sizes import MESSAGE_BYTES
 from espha.protocol.states import EngineState, Role
 from espha.protocol.status import EngineProgress, SnapshotFacts
@@ -268,6 +270,44 @@ def test_i1_only_the_newest_epoch_writes(table: Table) -> None:
     assert engines[before:] == ["new"] * (len(engines) - before) != []
     with pytest.raises(WriterFailed):
         old.transactions.commit(Result([Output(table.target, b"once more", ())], 0), b"{}")
+    table.check()
+
+
+def nothing_new(timeout: float, limit: int) -> list[OrderRecord]:
+    """Wait a little, and return no record."""
+    time.sleep(0.01)
+    return []
+
+
+def test_i2_who_was_shown_an_older_end_of_the_log_commits_nothing(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that is cut off from the others took itself for the leader, and hid the rest.
+
+    It would process once more what was processed.
+    """
+    first, second = table.seat("first"), table.seat("second")
+    first.elect()
+    table.feed()
+    table.wait_for_all()
+    last = len(table.order())
+    second.reach(last)
+    log = second.engine._log
+    old = log.end()
+    monkeypatch.setattr(log, "end", lambda *_: old)
+    monkeypatch.setattr(log, "poll", nothing_new)
+    second.look_again()
+    table.feed()
+    table.wait_for_all()
+    first.stop()
+    second.role = Role.ACTIVE
+    error = second.end()
+    assert isinstance(error, WriterFailed)
+    assert "goes on behind what was read of it" in str(error)
+    third = table.seat("third")
+    third.elect()
+    table.feed()
+    table.wait_for_all()
     table.check()
 
 

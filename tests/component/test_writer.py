@@ -384,6 +384,42 @@ def test_an_end_that_comes_late_does_not_end_the_next_transaction(
             mine.commit(Result([], 0), b"third")
 
 
+def test_a_log_that_has_lost_its_end_is_not_written_to(
+    kafka: Kafka, topic: str, order: str, mine: Transactions
+) -> None:
+    """All brokers were without power, or somebody has made it anew."""
+    for number in range(2):
+        mine.commit(outputs(topic, b"%d" % number), b"order-%d" % number)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.delete_topics([order])[order].result(30)
+    wait_until(lambda: order not in admin.list_topics().topics, 30, "it is gone")
+    kafka.make_topics(order)
+    with pytest.raises(WriterFailed, match="lost its end: an order record has got offset 0, and 3"):
+        mine.commit(outputs(topic, b"never"), b"never")
+    heir = mine.renewed()
+    heir.fence()
+    assert seen(kafka, order) == []
+    assert seen(kafka, topic) == [b"0", b"1"]
+
+
+def test_a_topic_that_is_gone_is_waited_for_once(
+    kafka: Kafka, topic: str, order: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a batch lasted as often half a minute as it has outputs for it, and counted as alive."""
+    monkeypatch.setitem(transactions._SETTINGS, "max.block.ms", "3000")
+    mine = Transactions(spark, kafka.bootstrap, order)
+    mine.fence()
+    began = time.monotonic()
+    mine.send(Output("nowhere", b"1", ()))
+    first = time.monotonic() - began
+    for number in range(9):
+        mine.send(Output("nowhere", b"%d" % number, ()))
+    assert time.monotonic() - began < 2 * first
+    with pytest.raises(WriterFailed, match="nowhere"):
+        mine.commit(outputs(topic, b"never"), b"never")
+    assert seen(kafka, topic) == []
+
+
 def test_brokers_that_are_away_are_no_riddle(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -314,7 +314,9 @@ class Engine:
             fencing.wait()
         fenced = time.monotonic()
         self._doing.begin(Step.READING_BACK)
-        self._follower.read_to(self._log.end())
+        end = self._log.end()
+        self._follower.read_to(end)
+        self._leader.publisher.go_on(end)
         if not self._leads_next:
             raise self._switched()
         if self._at.model not in ("", self._model):  # nobody else can go on from here

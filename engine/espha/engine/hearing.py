@@ -2,8 +2,9 @@
 
 Its reader alone cannot tell: when it hangs, or does not reach the broker that leads the topic, it
 knows of no newer record either. But the log never rests for long, since the active engine commits
-every few seconds. So behind a longer silence the end is asked for, on another connection; where
-Kafka does not answer, other replicas may know of newer records. Where Kafka is away as a whole,
+every few seconds. So behind a longer silence the end is asked for, on another connection. Where
+Kafka does not answer, or tells of nothing newer (a broker that is cut off from the others may take
+itself for the leader), other replicas may know of newer records. Where Kafka is away as a whole,
 nobody does, and everybody hears what there is.
 """
 
@@ -73,6 +74,9 @@ class Hearing:
 
     def _misses_something(self) -> bool:
         try:
-            return not self._log.at(self._log.end(ANSWER_S))
+            if not self._log.at(self._log.end(ANSWER_S)):
+                return True
         except LogError:
-            return self._newest() > self._at.sequence
+            pass  # Kafka does not answer, to this one
+        # A broker that is cut off from the others may still take itself for the leader.
+        return self._newest() > self._at.sequence

@@ -31,6 +31,13 @@ class Publisher(Protocol):
             Fenced: a still newer holder was faster.
         """
 
+    def go_on(self, end: int) -> None:
+        """Note that the order log was read back up to the stable offset `end`.
+
+        Unless the next order record gets that very offset, it is not committed: the log is not what
+        was read. Brokers say where a topic ends without asking each other.
+        """
+
     def begin(self) -> int:
         """Return the number by which the JVM knows the transaction that comes next.
 
@@ -44,6 +51,7 @@ class Publisher(Protocol):
 
         Raises:
             WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
+                Or the order log has another end than was read, and nothing is committed.
             Fenced: a newer holder exists, or the transaction was open for longer than `limit_s`;
                 nothing of this batch is or will be visible.
             TooLarge: a topic takes no record of this size; likewise.

@@ -29,6 +29,8 @@ from espha.protocol.sizes import MESSAGE_BYTES
 
 _NUMBER = struct.Struct(">q")
 _HANDLE = struct.Struct(">i")
+_PLACES = struct.Struct(">qq")
+_ANY = 2**63 - 1
 _LIMIT_S = 30.0
 """How long a fence or a commit may take while brokers are away."""
 _MARGIN_S = 5.0
@@ -105,6 +107,8 @@ class Transactions:
         self._topics: tuple[str, ...] = ()
         self._version = _SAFE_VERSION
         self._last = -1
+        self._exactly = False
+        """The next order record has to come right behind what was read, and not only later."""
         self._renew = False
         self._offsets = Offsets(bootstrap)
         self._channel = Channel(session)
@@ -206,6 +210,10 @@ class Transactions:
             return f"a transactional id that is not known ({error})"
         return ", ".join(found.splitlines()) or "a transactional id that the brokers do not know"
 
+    def go_on(self, end: int) -> None:
+        """Note where the order log ends, as far as it was read; see `Publisher`."""
+        self._last, self._exactly = end - 2, True
+
     def begin(self) -> int:
         """Return the number by which the JVM knows the transaction that comes next.
 
@@ -228,18 +236,16 @@ class Transactions:
                 nothing of it is or will be visible.
             TooLarge: a topic takes no record of this size; likewise.
             WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
+                Or the order log has another end than was read, and nothing is committed.
         """
         began = time.monotonic()
         for output in result.outputs:
             self.send(output)
-        record = (self._handle, text(self._order_log), order_record)
-        offset: int = _NUMBER.unpack(self._ask("commit", Wanted.COMMIT, *record))[0]
-        if offset <= self._last:
-            raise WriterFailed(
-                f"topic {self._order_log} has lost its end: an order record has got offset "
-                f"{offset}, and the one before it had {self._last}"
-            )
-        self._last = offset
+        due = self.committed if self._exactly else self._last + 1
+        places = _PLACES.pack(due, due if self._exactly else _ANY)
+        record = (self._handle, places, text(self._order_log), order_record)
+        self._last = _NUMBER.unpack(self._ask("commit", Wanted.COMMIT, *record))[0]
+        self._exactly = False
         self._renew = self._version < _SAFE_VERSION and time.monotonic() - began > _SLOW_S
 
     def send(self, output: Output) -> None:

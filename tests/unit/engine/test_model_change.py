@@ -187,6 +187,9 @@ class Site:
         """Be the only one."""
         self.kafka.holder = self
 
+    def go_on(self, end: int) -> None:
+        """Have one log, which everybody reads."""
+
     def begin(self) -> int:
         """Have no number."""
         return 0

@@ -1,5 +1,6 @@
 """What commits batches, without a JVM and brokers: how it waits, and what failures are called."""
 
+import contextlib
 import itertools
 import struct
 from collections.abc import Callable
@@ -24,6 +25,8 @@ class Site:
         self.outcome: Outcome | None = None
         self.offsets = itertools.count()
         """Of order records."""
+        self.places: list[tuple[int, int]] = []
+        """From where to where an order record may come."""
         self.silent: set[Wanted] = set()
         """What is not answered."""
         self.busy = False
@@ -42,6 +45,7 @@ class Site:
         if self.outcome:
             raise TransactionError("said", self.outcome)
         if wanted is Wanted.COMMIT:
+            self.places.append(struct.unpack(">qq", content[1]))
             return struct.pack(">q", next(self.offsets))
         return b"somebody" if wanted is Wanted.OPEN_ON else bytes(8)
 
@@ -118,16 +122,16 @@ def test_what_the_jvm_says_of_a_failure_has_a_name(
     assert type(raised.value) is kind
 
 
-def test_a_log_that_has_lost_its_end_is_not_written_to(made: Make) -> None:
-    """All brokers were without power: what followers have read, this engine has not behind it."""
+def test_the_jvm_is_told_where_an_order_record_may_come(made: Make) -> None:
+    """The first one behind what was read back, each other one somewhere behind the one before."""
     site = Site()
     mine = made(site)
-    site.offsets = itertools.chain([7, 9, 9])  # type: ignore[assignment]
-    nothing = Result([], 0, None)
-    mine.commit(nothing, b"{}")
-    mine.commit(nothing, b"{}")
-    with pytest.raises(WriterFailed, match="lost its end: an order record has got offset 9, and"):
-        mine.commit(nothing, b"{}")
+    site.offsets = itertools.chain([7, 11])  # type: ignore[assignment]
+    mine.go_on(7)
+    for _ in range(3):
+        with contextlib.suppress(StopIteration):
+            mine.commit(Result([], 0, None), b"{}")
+    assert site.places == [(7, 7), (8, 2**63 - 1), (12, 2**63 - 1)]
 
 
 def test_a_rehearsal_without_an_answer_keeps_no_engine_from_leading(made: Make) -> None:

@@ -50,13 +50,20 @@ final class Requests {
         send(transactions, in);
         return NOTHING;
       case COMMIT:
-        return number(transactions.commit(Names.text(in), in.readAllBytes()));
+        return number(commit(transactions, in));
       case CLOSE:
         transactions.close();
         return NOTHING;
       default:
         throw new IllegalArgumentException("no such request: " + wanted);
     }
+  }
+
+  private static long commit(Transactions transactions, DataInputStream in)
+      throws IOException, TransactionFailed, InterruptedException {
+    long least = in.readLong();
+    long most = in.readLong();
+    return transactions.commit(Names.text(in), in.readAllBytes(), least, most);
   }
 
   private static byte[] rehearse(

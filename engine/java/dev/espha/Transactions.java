@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
@@ -109,7 +110,7 @@ final class Transactions implements Outputs {
     for (int each = 1; each < WARM_RECORDS; each++) {
       send(topic, new byte[each], WARM_HEADERS, List.of(new byte[each]));
     }
-    commit(topic, new byte[WARM_RECORDS]);
+    commit(topic, new byte[WARM_RECORDS], 0, Long.MAX_VALUE);
   }
 
   /**
@@ -144,30 +145,66 @@ final class Transactions implements Outputs {
         producer.beginTransaction();
         begun = true;
       }
-      return producer.send(new ProducerRecord<byte[], byte[]>(topic, PARTITION, null, value, headers));
+      Future<RecordMetadata> sent =
+          producer.send(new ProducerRecord<byte[], byte[]>(topic, PARTITION, null, value, headers));
+      // Else each further record of a topic that is gone would wait for it once more.
+      failure = failureOf(sent);
+      return sent;
     } catch (KafkaException e) {
       failure = e;
       return null;
     }
   }
 
+  /** Returns why a record was not taken at all; null: it was, as far as is known. */
+  private static KafkaException failureOf(Future<RecordMetadata> sent) {
+    if (sent.isDone()) {
+      try {
+        sent.get();
+      } catch (ExecutionException e) {
+        return new KafkaException(e.getCause());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    return null;
+  }
+
   /**
-   * Ends the transaction with one more record.
+   * Ends the transaction with one more record, if that gets an offset that was expected.
    *
+   * <p>Anything else says that the log has lost its end, or goes on behind what was read of it: a
+   * broker that is cut off from the others may take itself for the leader, and hide the rest.
+   *
+   * @param least offset of the record, and
+   * @param most
    * @return the record's offset
    */
-  long commit(String topic, byte[] value) throws InterruptedException, TransactionFailed {
+  long commit(String topic, byte[] value, long least, long most)
+      throws InterruptedException, TransactionFailed {
     try {
       Future<RecordMetadata> sent = send(topic, value, List.of());
       if (failure != null) {
         throw failure;
       }
+      producer.flush();
+      long offset = sent.get().offset();
+      if (offset < least || offset > most) {
+        throw misplaced(topic, offset, least);
+      }
       producer.commitTransaction();
       begun = false;
-      return sent.get().offset();
+      return offset;
     } catch (KafkaException | IllegalStateException | ExecutionException e) {
       throw failed("commit", id, e);
     }
+  }
+
+  private static TransactionFailed misplaced(String topic, long offset, long due) {
+    String what = offset < due ? "has lost its end" : "goes on behind what was read of it";
+    String text = "topic %s %s: an order record has got offset %d, and %d was due; not committed";
+    return new TransactionFailed(
+        String.format(Locale.ROOT, text, topic, what, offset, due), Why.UNKNOWN, null);
   }
 
   private static TransactionFailed failed(String doing, String id, Throwable cause) {
