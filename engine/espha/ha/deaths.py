@@ -22,6 +22,8 @@ from espha.protocol.deaths import ZNODE, Deaths, UnderWay, UnderWayNote, first_d
 _TIME_ALONE_FROM = 2
 _LONGEST_PAUSE_S = 30.0
 _FIRST_PAUSE_S = 0.3
+_DOUBLED = 7
+"""So often the first pause is doubled until it is the longest one."""
 _ANY_VERSION = -1
 _LOG = structlog.get_logger()
 
@@ -105,12 +107,18 @@ class DeathRegister:
         with self._lock:
             self._client = self._child = None
 
-    def pause_s(self) -> float:
-        """Return how long to wait before the next life: time that kills must not kill often."""
+    def pause_s(self, sequence: int) -> float:
+        """Return how long to wait before the next life: time that kills must not kill often.
+
+        Args:
+            sequence: the last order record that is known; behind those deaths they are over.
+        """
         deaths = self._known
         if deaths is None or deaths.records or deaths.count < _TIME_ALONE_FROM:
             return 0.0
-        return float(min(_FIRST_PAUSE_S * 2**deaths.count, _LONGEST_PAUSE_S))
+        if sequence > deaths.after:
+            return 0.0
+        return float(min(_FIRST_PAUSE_S * 2 ** min(deaths.count, _DOUBLED), _LONGEST_PAUSE_S))
 
     def trouble(self, sequence: int) -> str:
         """Return a sentence on engines that die behind this order record; empty: they do not."""

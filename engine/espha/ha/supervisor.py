@@ -156,7 +156,9 @@ class Supervisor:
                 self._spawner.distrust()
             elif self._in_sync_since and time.monotonic() - self._in_sync_since > _HEALTHY_AFTER_S:
                 self._pauses.reset()
-            if self._pauses.rest(self._deaths.pause_s()):
+            told = self._status
+            reached = _sequence(told.progress if told else None)
+            if self._pauses.rest(self._deaths.pause_s(reached)):
                 break
             self._restarts += 1
         if self._kafka:

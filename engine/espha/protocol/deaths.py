@@ -95,8 +95,10 @@ class Deaths(Message):
         return within or died.after == self.after
 
     def outranks(self, other: "Deaths | None") -> bool:
-        """Tell whether this is the later one of two accounts."""
-        return other is None or (self.after, self.count) > (other.after, other.count)
+        """Tell whether this is the later one of two accounts; of an earlier log, none counts."""
+        if other is None or other.log != self.log:
+            return True
+        return (self.after, self.count) > (other.after, other.count)
 
 
 def first_death(died: UnderWay, by: str) -> Deaths:
