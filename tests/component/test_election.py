@@ -140,6 +140,27 @@ def test_a_step_to_the_end_that_was_not_confirmed_is_not_taken_twice(
     assert member.queue() == ["a"]
 
 
+def test_a_machine_without_room_for_a_thread_ends_no_stay_in_the_election(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would stand before others for ever, and never lead."""
+    look, failed = member._ahead.look_at, list[str]()
+
+    def crowded(*given: Any) -> None:
+        if not failed:
+            failed.append("can't start new thread")
+            raise RuntimeError(failed[0])
+        look(*given)
+
+    monkeypatch.setattr(member._ahead, "look_at", crowded)
+    member.join()
+    wait_until(lambda: bool(failed), LIMIT_S, "no thread is left")
+    wait_until(lambda: member.leads and member._confirmed > 0, LIMIT_S, "it goes on")
+    looked = member._confirmed
+    member._wake.set()
+    wait_until(lambda: member._confirmed > looked, LIMIT_S, "it looks again")
+
+
 def test_whoever_leads_does_not_fall_back(member: Membership) -> None:
     """Its supervisor hears that the child is late just when it was elected.
 

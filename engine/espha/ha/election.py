@@ -242,6 +242,9 @@ class Membership:
             except (KazooException, KazooTimeoutError) as error:
                 _LOG.debug("election has to wait for ZooKeeper", error=repr(error))
                 self._closed.wait(_RETRY_S)
+            except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
+                _LOG.error("election has to wait for this machine", error=repr(error))
+                self._closed.wait(_RETRY_S)
             else:
                 self._wake.wait(_RECHECK_S)
 

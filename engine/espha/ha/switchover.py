@@ -146,7 +146,12 @@ class HandOver:
             threading.Thread(target=self._wait_for_heir, name="hand-over", daemon=True).start()
 
     def _wait_for_heir(self) -> None:
-        if self._heir_leads():
+        try:
+            leads = self._heir_leads()
+        except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
+            _LOG.error("nobody can be asked about the heir", error=repr(error))
+            leads = False
+        if leads:
             self._member.requeue()
         elif self._leaves:
             _LOG.warning("the heir has not taken over yet; the old one ends all the same")

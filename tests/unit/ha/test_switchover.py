@@ -102,6 +102,21 @@ def test_zookeeper_is_not_needed_to_go_on() -> None:
     wait_for(line, "active")
 
 
+def test_a_machine_without_room_for_a_thread_ends_no_switchover_half_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def crowded(peers: str) -> list[str]:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("espha.ha.switchover.addresses", crowded)
+    line = Line("a", "b")
+    giving = hand_over(line, wait_ms=50, peers="x")
+    giving.ask(ACTIVE, None)
+    giving.heard(says(EngineState.STANDBY, 3))
+    wait_for(line, "active", "call None")
+    wait_until(lambda: not giving._begun, 10, "it is over")
+
+
 def test_an_heir_of_whom_the_others_know_is_not_deposed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The old one has not read its first commit yet, but somebody has."""
     played = Supervisors(b=[engine_status("b", EngineState.ACTIVE, epoch=4, active="b")])
