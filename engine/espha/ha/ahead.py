@@ -52,6 +52,8 @@ class Ahead:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._those: dict[str, _One] = {}
+        self._count = 0
+        """How many stand before, with those of whom nothing can be read."""
 
     def look_at(self, znodes: list[str], found: Mapping[str, MemberInfo]) -> None:
         """Watch these and no others, as they stand in the queue.
@@ -62,7 +64,7 @@ class Ahead:
         """
         with self._lock:
             before = self._those
-            self._those = {}
+            self._those, self._count = {}, len(znodes)
             for znode in znodes:
                 if znode in before:
                     self._those[znode] = before.pop(znode)
@@ -82,7 +84,7 @@ class Ahead:
     @property
     def only_leader(self) -> bool:
         """Whether nobody but the leader stands before."""
-        return len(self._those) == 1
+        return self._count == len(self._those) == 1
 
     def depose(self) -> None:
         """Close the session of the one directly before, dead or not; returns at once."""
@@ -118,7 +120,7 @@ class Ahead:
                 return
             one.end = how
             ended = self._ended_ones()
-            everybody = len(ended) == len(self._those)
+            everybody = len(ended) == self._count
         self._clear(_BESIDE_S if everybody and self._succeed(ended) else 0.0)
 
     def _ended_ones(self) -> list[str]:
