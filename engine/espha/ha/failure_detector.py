@@ -35,7 +35,7 @@ class FailureDetector:
     @property
     def limit_s(self) -> float:
         """How long a silence may last now."""
-        return min(max(self._at_least, _TIMES_USUAL * self._usual), _AT_MOST_S)
+        return max(self._at_least, min(_TIMES_USUAL * self._usual, _AT_MOST_S))
 
     def is_silent_for(self, seconds: float) -> bool:
         """Tell whether the silence has lasted for so long, in whole ticks."""

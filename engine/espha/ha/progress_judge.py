@@ -182,7 +182,7 @@ class ProgressJudge:
 
     def _idle_limit(self, told: Activity) -> float:
         usual = self._usual.get(_kind(told), 0.0)
-        return min(max(self._timeout, _TIMES_USUAL * usual), _IDLE_AT_MOST_S)
+        return max(self._timeout, min(_TIMES_USUAL * usual, _IDLE_AT_MOST_S))
 
     def _busy_limit(self, told: Activity) -> float:
         if not told.records:

@@ -35,9 +35,9 @@ class VolumeWatch:
 
 def room_of(folder: Path) -> Room | None:
     """Return the bytes of the volume that a folder is on, or will be; None: it cannot be told."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
     try:
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
         usage = shutil.disk_usage(folder)
     except OSError:
         return None

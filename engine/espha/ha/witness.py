@@ -125,7 +125,7 @@ class Witness:
     @property
     def _limit_s(self) -> float:
         limit = max(self._timeout, _TIMES_USUAL * self._usual)
-        return min(limit * 2.0 ** len(self._takeovers), _AT_MOST_S)
+        return max(self._timeout, min(limit * 2.0 ** len(self._takeovers), _AT_MOST_S))
 
     def _behind(self, leader: ReplicaStatus) -> bool:
         return bool(self._at and leader.engine and leader.engine.sequence > self._at.sequence)

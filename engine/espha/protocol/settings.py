@@ -96,7 +96,7 @@ class Settings(BaseModel):
     commit_interval_ms: int = Field(
         18,
         ge=0,
-        le=10_000,
+        le=200,
         description="Time from the begin of one commit to that of the next one, ms, at least, and "
         "longer behind a large batch: with less, output comes sooner; with more, brokers and "
         "engines have less to do.",

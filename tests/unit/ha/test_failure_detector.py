@@ -48,6 +48,12 @@ def test_patience_has_an_end() -> None:
     assert detector.limit_s == pytest.approx(10)
 
 
+def test_nobody_waits_for_less_than_was_asked_for() -> None:
+    """The operator lets sessions, and with them this, last for up to a minute."""
+    detector = FailureDetector(30, TICK_S)
+    assert ticks_until_over(detector) == 300
+
+
 def test_a_sign_of_life_ends_the_silence() -> None:
     detector = FailureDetector(0.5, TICK_S)
     ticks_until_over(detector)

@@ -41,7 +41,11 @@ class Scene:
 
     def __init__(self) -> None:
         self.family = Family()
-        self.judge = ProgressJudge(0.5, TICK_S)
+        self.begin(0.5)
+
+    def begin(self, timeout_s: float) -> None:
+        """Begin, with a time-out for failures."""
+        self.judge = ProgressJudge(timeout_s, TICK_S)
         self.judge.begin(self.family)
         self.turn = 0
 
@@ -111,6 +115,13 @@ def test_a_large_batch_may_take_for_ever_while_it_gets_on(scene: Scene) -> None:
     for _ in range(2000):
         scene.step(Step.RUNNING, ticks=10, records=5000)
         assert scene.judge.verdict(leads=True) is None
+
+
+def test_who_is_patient_waits_for_as_long_as_was_asked_for(scene: Scene) -> None:
+    scene.begin(30)
+    scene.step(Step.WAITING)
+    ticks, _ = scene.ticks_until()
+    assert ticks >= 300
 
 
 def test_what_is_usual_is_no_fault(scene: Scene) -> None:

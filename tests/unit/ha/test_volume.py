@@ -23,6 +23,8 @@ def test_a_volume_that_cannot_be_asked_is_unknown(
 
     monkeypatch.setattr(shutil, "disk_usage", broken)
     assert volume.room_of(tmp_path) is None
+    monkeypatch.setattr(Path, "exists", broken)
+    assert volume.room_of(tmp_path) is None
 
 
 def test_without_a_folder_there_is_nothing_to_see() -> None:
