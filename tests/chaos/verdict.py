@@ -152,6 +152,7 @@ def _topics(
     batches = check_batches(order, written, trial.plan.order_log)
     result.problems += batches.problems()
     result.damage["lost"] += len(batches.incomplete)
+    result.damage["out of order"] += len(batches.displaced)
     result.damage["wrong"] += len(batches.altered) + len(batches.orphans)
     for name in trial.plan.outputs.values():
         seen = [each.value for each in arrivals if each.topic == name]

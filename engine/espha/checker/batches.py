@@ -44,11 +44,16 @@ class Batches:
         orphans: message ids of outputs that belong to no order record.
         incomplete: sequence numbers whose outputs are not as many as the record says.
         altered: sequence numbers whose outputs are not those that the record's digest stands for.
+        displaced: message ids of outputs that stand behind those of a later order record.
+        unjudged: how many order records have fewer outputs than they say, on topics whose first
+            records have been removed: nobody can tell whether that is all that is missing.
     """
 
     orphans: list[str] = field(default_factory=list)
     incomplete: list[int] = field(default_factory=list)
     altered: list[int] = field(default_factory=list)
+    displaced: list[str] = field(default_factory=list)
+    unjudged: int = 0
 
     def problems(self) -> list[str]:
         """Return a sentence for each kind of trouble."""
@@ -65,6 +70,11 @@ class Batches:
                 f"sequence {self.altered[0]}: the outputs on the topics have another digest "
                 f"({len(self.altered)} records)"
             )
+        if self.displaced:
+            found.append(
+                f"{len(self.displaced)} outputs behind those of a later order record: "
+                f"{self.displaced[0]}"
+            )
         return found
 
 
@@ -73,6 +83,7 @@ def check_batches(
     written: Mapping[str, Sequence[Written]],
     order_log: str,
     trimmed: Collection[str] = (),
+    later: Iterable[bytes | str] = (),
 ) -> Batches:
     """Compare order records with the outputs of all topics.
 
@@ -82,36 +93,48 @@ def check_batches(
         order_log: topic of the order records, which the ids of what time brought about name.
         trimmed: topics whose first records have been removed. An output of an order record that is
             gone is no orphan, and a batch may have had outputs that are gone.
+        later: order records that were committed while topics were read. Their outputs are no
+            orphans, and need not be all there.
     """
     found = Batches()
     known = -1
     records = order_records(order)
-    finder = _Finder(records, order_log, trimmed=order_log in trimmed)
-    owned: list[list[list[_Placed]]] = [[] for _ in records]
+    every = [*records, *order_records(later)]
+    finder = _Finder(every, order_log, trimmed=order_log in trimmed)
+    owned: list[list[list[_Placed]]] = [[] for _ in every]
     for topic, outputs in written.items():
         mine: dict[int, list[_Placed]] = {}
+        furthest = _OLDER
         for output in outputs:
             owner, place = finder.owner(output.id)
             if finder.is_older(output.id):
-                continue
+                owner = _OLDER
             if owner is None:
                 found.orphans.append(output.id or repr(output.value))
-            else:
+                continue
+            if owner < furthest:
+                found.displaced.append(output.id)
+            furthest = max(furthest, owner)
+            if owner != _OLDER:
                 mine.setdefault(owner, []).append(_Placed(place, output))
         if topic in trimmed:
             known = max(known, min(mine, default=len(records)))
         for owner, placed in mine.items():
             owned[owner].append(placed)
-    for number, (record, of_topics) in enumerate(zip(records, owned, strict=True)):
-        if number <= known:
-            continue
+    for number, (record, of_topics) in enumerate(zip(records, owned, strict=False)):
         # Each topic's own order stays: a topic in disorder must not be mended by sorting.
         together = [each.output for each in heapq.merge(*of_topics, key=lambda each: each.place)]
-        if len(together) != record["outputs"]:
+        if number <= known and len(together) < record["outputs"]:
+            found.unjudged += 1
+        elif len(together) != record["outputs"]:
             found.incomplete.append(record["sequence"])
         elif digest(together) != record["digest"]:
             found.altered.append(record["sequence"])
     return found
+
+
+_OLDER = -1
+"""Stands for the place of every order record that has been removed."""
 
 
 class _Placed(NamedTuple):

@@ -22,6 +22,7 @@ _NAMED = 100
 class Evidence:
     """Everything that was read: topics in the order of their offsets, files, moments.
 
+    `later` are order records that were committed while the other topics were read.
     `model` is the digest of the model that is meant, where the order log may be of several.
     `offsets` are those of the committed records of every input topic; `partitions` is how many each
     topic has. `written` holds the topics that engines write, with headers; where it is empty, the
@@ -35,6 +36,7 @@ class Evidence:
     outputs: list[Read]
     dead: list[Read]
     order: list[str]
+    later: Sequence[str] = ()
     order_log: str = ""
     offsets: Mapping[str, Sequence[int]] = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
@@ -143,7 +145,13 @@ def _count(ranges: Sequence[Range], offsets: Mapping[str, Sequence[int]]) -> int
 def _batches(evidence: Evidence) -> Batches:
     if not evidence.written:
         return Batches()
-    return check_batches(evidence.order, evidence.written, evidence.order_log, evidence.trimmed)
+    return check_batches(
+        evidence.order,
+        evidence.written,
+        evidence.order_log,
+        evidence.trimmed,
+        evidence.later,
+    )
 
 
 def _partitions(counts: Mapping[str, int]) -> list[str]:

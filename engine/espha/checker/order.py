@@ -56,7 +56,7 @@ def check_order(values: Iterable[bytes | str], *, trimmed: bool = False) -> Orde
         log.problems.append(f"something else has written to this topic, so often: {strays}")
     for record in records:
         if trimmed and not log.records:
-            before = {**record, "sequence": record["sequence"] - 1}
+            before = {**record, "sequence": record["sequence"] - 1, "switch": ""}
         if not log.records:
             log.first = record["sequence"]
         log.problems += _steps(before, record)

@@ -130,6 +130,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("changes of the model", report.models or None),
         ("rows in, left out (espha skip)", report.left_out or None),
         ("rows in that wait", report.waiting or None),
+        ("batches not judged (outputs removed)", report.batches.unjudged or None),
     ]
     return [(name, str(count)) for name, count in counts if count is not None]
 
@@ -146,6 +147,7 @@ def _wrongs(report: Report) -> list[tuple[str, int]]:
         ("outputs without order record", len(report.batches.orphans)),
         ("batches incomplete or overfull", len(report.batches.incomplete)),
         ("batches altered", len(report.batches.altered)),
+        ("outputs behind those of later batches", len(report.batches.displaced)),
         ("order log problems", len(report.order)),
     ]
 

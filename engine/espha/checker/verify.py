@@ -96,6 +96,9 @@ def _evidence(
         topic: read_written(options.bootstrap, topic)
         for topic in (*plan.outputs.values(), plan.dead_letters)
     }
+    # Whoever runs goes on meanwhile.
+    known = order[-1].offset if order else -1
+    later = [each for each in read_all(options.bootstrap, plan.order_log) if each.offset > known]
     outputs = [each.read() for topic in targets.values() for each in written[topic]]
     dead = [each.read() for each in written[plan.dead_letters]]
     own = tuple(f"{topic}:" for topic in sources.values())
@@ -114,6 +117,7 @@ def _evidence(
         outputs=followed.outputs or outputs,
         dead=[each for each in dead if each.id.startswith(own)],
         order=[each.value for each in order],
+        later=[each.value for each in later],
         written=written,
         arrivals=followed.arrivals,
         faults=read_faults(options.faults),

@@ -13,7 +13,13 @@ def wrongs(report: Mapping[str, Any]) -> dict[str, int]:
         report: what `espha verify --json` prints.
     """
     batches = report["batches"]
-    rest = [report["order"], batches["orphans"], batches["incomplete"], batches["altered"]]
+    rest = [
+        report["order"],
+        batches["orphans"],
+        batches["incomplete"],
+        batches["altered"],
+        batches["displaced"],
+    ]
     return {
         "lost": report["lost"],
         "double": report["double"],

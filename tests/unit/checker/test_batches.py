@@ -62,7 +62,7 @@ def swapped(rows: list[Written]) -> None:
         (lambda rows: rows.append(output("x:4:0")), Batches(orphans=["x:4:0"])),
         (lambda rows: rows.append(output("")), Batches(orphans=["b'I,N, 1'"])),
         (lambda rows: rows.pop(0), Batches(incomplete=[1])),
-        (lambda rows: rows.append(rows[0]), Batches(incomplete=[1])),
+        (lambda rows: rows.append(rows[0]), Batches(incomplete=[1], displaced=["a:0:0"])),
         (changed, Batches(altered=[1])),
         (swapped, Batches(altered=[3])),
     ],
@@ -92,6 +92,8 @@ def test_what_belonged_to_removed_order_records_is_no_orphan() -> None:
     written = topics()
     written[OUT].append(output("a:9:0"))
     assert check_batches(left, written, "m", trimmed=["m"]).orphans == ["a:9:0"]
+    written[OUT][-1] = output("a:0:0")
+    assert check_batches(left, written, "m", trimmed=["m"]).displaced == ["a:0:0"], "once more"
     assert check_batches([], topics(), "m", trimmed=["m"]) == Batches()
 
 
@@ -101,8 +103,38 @@ def test_batches_whose_outputs_are_removed_are_not_judged(removed: int) -> None:
     written = topics()
     written[OUT] = written[OUT][removed:]
     trimmed = [OUT] if removed else []
-    assert check_batches(order(), written, "m", trimmed) == Batches()
+    found = check_batches(order(), written, "m", trimmed)
+    assert (found.problems(), found.unjudged) == ([], [0, 1, 1, 2, 2, 2, 3][removed])
     if 0 < removed < 5:
         changed_last = written[OUT][-1]._replace(value=b"other")
         written[OUT][-1] = changed_last
-        assert check_batches(order(), written, "m", trimmed) == Batches(altered=[4])
+        assert check_batches(order(), written, "m", trimmed).altered == [4]
+
+
+@pytest.mark.parametrize("known", range(5))
+def test_what_is_committed_while_topics_are_read_is_no_damage(known: int) -> None:
+    """Whether its outputs are there already or not."""
+    written = topics()
+    assert check_batches(order()[:known], written, "m", later=order()[known:]) == Batches()
+    written[OUT].pop()
+    found = check_batches(order()[:known], written, "m", later=order()[known:])
+    assert found == (Batches(incomplete=[4]) if known == 4 else Batches())
+
+
+def test_a_topic_without_its_first_records_hides_no_damage_on_others() -> None:
+    """Dead letters are rare: all of them may be removed long before an output is."""
+    written = topics()
+    changed(written[OUT])
+    found = check_batches(order(), {OUT: written[OUT], DEAD: []}, "m", [DEAD])
+    assert (found.altered, found.unjudged) == ([], 1), "the one that had a dead letter"
+    written = topics()
+    swapped(written[OUT])
+    assert check_batches(order(), {OUT: written[OUT], DEAD: []}, "m", [DEAD]).altered == [3]
+
+
+def test_outputs_behind_those_of_a_later_batch_are_found() -> None:
+    """Each batch is whole; only their places are wrong."""
+    written = topics()
+    rows = written[OUT]
+    rows[:] = rows[2:5] + rows[:2] + rows[5:]
+    assert check_batches(order(), written, "m") == Batches(displaced=["a:0:0", "b:0:0"])

@@ -250,6 +250,9 @@ def test_a_changed_model_is_no_damage(evidence: Evidence) -> None:
     ]
     report = judge_order(evidence)
     assert (report.complaints(), report.models) == ([], 1)
+    log = "order-log"
+    trimmed = replace(evidence, order=evidence.order, order_log=log, trimmed=[log])
+    assert judge_order(trimmed).complaints() == []
 
 
 @pytest.mark.parametrize(
