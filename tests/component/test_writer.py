@@ -109,6 +109,19 @@ def test_what_comes_late_of_a_slow_commit_is_of_an_epoch_that_is_over(
     assert values(kafka, topic, heir) == [b"1", b"2", b"3", b"4"]
 
 
+def test_a_record_that_comes_elsewhere_is_not_committed(kafka: Kafka, topic: str) -> None:
+    """What was read of the topic was not all, as of a broker that is cut off from the others."""
+    writer = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    writer.fence()
+    writer.commit([Record(topic, b"1")], at=0)
+    with pytest.raises(WriterFailed, match="offset 2, and 5 was due"):
+        writer.commit([Record(topic, b"never")], at=5)
+    heir = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    heir.fence()
+    heir.commit([Record(topic, b"2")], at=Offsets(kafka.bootstrap).settled(topic))
+    assert values(kafka, topic, heir) == [b"1", b"2"]
+
+
 def test_the_last_record_is_found_behind_markers_and_aborted_records(
     kafka: Kafka, topic: str
 ) -> None:

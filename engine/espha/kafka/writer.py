@@ -168,12 +168,18 @@ class FencedWriter:
             with contextlib.suppress(KafkaException):
                 self._producer.list_topics(topic, _LEADERS_S)
 
-    def commit(self, records: Iterable[Record]) -> None:
+    def commit(self, records: Iterable[Record], at: int | None = None) -> None:
         """Write all records in one transaction; they are committed when this returns.
+
+        Args:
+            records: what is written.
+            at: where the last one has to come; None: anywhere. Brokers say where a topic ends
+                without asking each other, so what was read of it may not be all.
 
         Raises:
             Fenced: a newer holder exists; nothing of this transaction is or will be visible.
             WriterFailed: the outcome is unknown; only a read-back after a new `fence` can tell.
+                Or the last record has come elsewhere, and nothing is committed.
         """
         if self._late:
             self._take_new_epoch(self._late)
@@ -182,6 +188,8 @@ class FencedWriter:
             self._producer.begin_transaction()
             for place, record in enumerate(every, start=1):
                 self._produce(record, self._delivered if place == len(every) else None)
+            if at is not None:
+                self._expect_at(at)
             self._commit()
         except KafkaException as error:
             raise self._failure(error, "commit") from None
@@ -239,6 +247,15 @@ class FencedWriter:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self._last = message.offset()
+
+    def _expect_at(self, offset: int) -> None:
+        self._producer.flush(_COMMIT_TIMEOUT_S)
+        if self._last not in (offset, -1):  # nothing delivered: the commit says why
+            raise WriterFailed(
+                f"transactional id {self.transactional_id!r}: a record has got offset "
+                f"{self._last}, and {offset} was due, so something was written meanwhile, or was "
+                "not read; nothing is committed, try again"
+            )
 
     def _commit(self) -> None:
         while True:

@@ -271,6 +271,7 @@ class Transactions:
         self._learn()
         self.fence()
         self._expect_end(committed)
+        self._exactly = True
 
     def _expect_end(self, committed: int) -> None:
         if self._offsets.end(self._order_log) > committed:

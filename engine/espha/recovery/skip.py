@@ -104,13 +104,13 @@ def skip(bootstrap: str, plan: TopicPlan, window: str, to: str) -> tuple[int, li
     writer = FencedWriter(bootstrap, plan.order_log)
     writer.learn_leaders(plan.order_log)
     writer.fence()
-    Offsets(bootstrap).settled(plan.order_log)
+    end = Offsets(bootstrap).settled(plan.order_log)
     # What the engine that led has committed until it was fenced counts.
     tail, chosen = _look(bootstrap, plan, window, to)
     if not chosen:
         return 0, []
     record = order_record(tail, [Resume(step.place.topic, step.to) for step in chosen])
-    writer.commit([Record(plan.order_log, record.encode())])
+    writer.commit([Record(plan.order_log, record.encode())], at=end)
     return record.sequence, chosen
 
 

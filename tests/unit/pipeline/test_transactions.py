@@ -132,6 +132,11 @@ def test_the_jvm_is_told_where_an_order_record_may_come(made: Make) -> None:
         with contextlib.suppress(StopIteration):
             mine.commit(Result([], 0, None), b"{}")
     assert site.places == [(7, 7), (8, 2**63 - 1), (12, 2**63 - 1)]
+    site.log_end, mine._version, mine._renew = mine.committed, 0, True
+    mine.begin()
+    with contextlib.suppress(StopIteration):
+        mine.commit(Result([], 0, None), b"{}")
+    assert site.places[-1] == (13, 13), "nor behind what was not seen when it took a new epoch"
 
 
 def test_a_rehearsal_without_an_answer_keeps_no_engine_from_leading(made: Make) -> None:
