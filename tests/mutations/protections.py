@@ -609,7 +609,7 @@ MUTATIONS = (
         '            except MemoryError as error:\n                _LOG.error("election',
         "tests/component/test_election.py"
         "::test_a_machine_without_room_for_a_thread_ends_no_stay_in_the_election",
-        "it goes on",
+        "it looks again",
     ),
     Mutation(
         "live",
