@@ -1,8 +1,13 @@
 """How long a sign of life may stay away before its sender counts as dead."""
 
-_TIMES_USUAL = 4
+TIMES_USUAL = 4
 _FORGETS = 0.995
 _AT_MOST_S = 10.0
+
+
+def patience_s(at_least_s: float, usual_s: float) -> float:
+    """Return how long to wait where `usual_s` is usual; never shorter than asked for."""
+    return max(at_least_s, min(TIMES_USUAL * usual_s, _AT_MOST_S))
 
 
 class FailureDetector:
@@ -35,7 +40,7 @@ class FailureDetector:
     @property
     def limit_s(self) -> float:
         """How long a silence may last now."""
-        return max(self._at_least, min(_TIMES_USUAL * self._usual, _AT_MOST_S))
+        return patience_s(self._at_least, self._usual)
 
     def is_silent_for(self, seconds: float) -> bool:
         """Tell whether the silence has lasted for so long, in whole ticks."""

@@ -19,6 +19,7 @@ from enum import Enum, auto
 from urllib.parse import urlsplit
 
 from espha.ha.failure_detector import FailureDetector
+from espha.protocol.lifeline import accepted
 
 _CONNECT_S = 0.25
 _ATTEMPTS = 2
@@ -75,12 +76,7 @@ class HeartbeatServer:
         return now if now - self._beaten > self._patience_s else self._woke_at
 
     def _accept(self) -> None:
-        while not self._closed.is_set():
-            try:
-                connection, _ = self._server.accept()
-            except OSError:  # closed, or this process has no room for a connection just now
-                self._closed.wait(_BEAT_S)
-                continue
+        for connection in accepted(self._server, self._closed):
             connection.setblocking(False)
             with self._lock:
                 self._held.append(connection)

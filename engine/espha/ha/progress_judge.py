@@ -26,13 +26,12 @@ import threading
 from collections import deque
 from typing import Protocol
 
+from espha.ha.failure_detector import TIMES_USUAL, patience_s
 from espha.ha.family import Family, Times, between
 from espha.protocol.states import KillReason, Step
 from espha.protocol.status import Activity
 
-_TIMES_USUAL = 4
 _FORGETS = 0.995
-_IDLE_AT_MOST_S = 10.0
 _START_S = 900.0
 """Spark starts, and a snapshot is restored. Nobody waits for that, and it cannot be hurried."""
 _TURN_S = 0.5
@@ -181,15 +180,14 @@ class ProgressJudge:
         return self._busy_limit(told) if self._busy() else self._idle_limit(told)
 
     def _idle_limit(self, told: Activity) -> float:
-        usual = self._usual.get(_kind(told), 0.0)
-        return max(self._timeout, min(_TIMES_USUAL * usual, _IDLE_AT_MOST_S))
+        return patience_s(self._timeout, self._usual.get(_kind(told), 0.0))
 
     def _busy_limit(self, told: Activity) -> float:
         if not told.records:
-            return max(_WHOLE_STATE_S, _TIMES_USUAL * self._usual.get(_kind(told), 0.0))
+            return max(_WHOLE_STATE_S, TIMES_USUAL * self._usual.get(_kind(told), 0.0))
         records = min(told.records, PAGE_RECORDS)
         usual = max(self._usual.get(_kind(told), 0.0), self._record * records)
-        return max(_BUSY_TIMES * self._timeout, _TIMES_USUAL * usual, _RECORD_S * records)
+        return max(_BUSY_TIMES * self._timeout, TIMES_USUAL * usual, _RECORD_S * records)
 
     def _busy(self) -> bool:
         """Say whether somebody computes, or would if others left him the processor."""

@@ -7,12 +7,24 @@ import contextlib
 import socket
 import threading
 from collections import deque
+from collections.abc import Iterator
 
 import structlog
 
 _HELD_AT_MOST = 32
 _AGAIN_S = 0.1
 _LOG = structlog.get_logger()
+
+
+def accepted(server: socket.socket, ended: threading.Event) -> Iterator[socket.socket]:
+    """Yield each connection to a server, until `ended` is set."""
+    while not ended.is_set():
+        try:
+            connection, _ = server.accept()
+        except OSError:  # it has ended, or this process has no room for a connection just now
+            ended.wait(_AGAIN_S)
+        else:
+            yield connection
 
 
 class Lifeline:
@@ -47,8 +59,5 @@ class Lifeline:
                 self._held.pop().shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
-        while not self._ended.is_set():
-            try:
-                self._held.append(self._server.accept()[0])
-            except OSError:  # it has ended, or has no room for a connection just now
-                self._ended.wait(_AGAIN_S)
+        for connection in accepted(self._server, self._ended):
+            self._held.append(connection)

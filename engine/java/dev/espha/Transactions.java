@@ -176,8 +176,8 @@ final class Transactions implements Outputs {
    * <p>Anything else says that the log has lost its end, or goes on behind what was read of it: a
    * broker that is cut off from the others may take itself for the leader, and hide the rest.
    *
-   * @param least offset of the record, and
-   * @param most
+   * @param least the least offset that the record may get
+   * @param most the largest one
    * @return the record's offset
    */
   long commit(String topic, byte[] value, long least, long most)
