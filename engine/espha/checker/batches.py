@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from espha.checker.expect import Read
 from espha.checker.order import order_records
 
+_OLDER = -1
+"""Stands for the place of every order record that has been removed."""
+
 
 class Written(NamedTuple):
     """A record that an engine wrote.
@@ -131,10 +134,6 @@ def check_batches(
         elif digest(together) != record["digest"]:
             found.altered.append(record["sequence"])
     return found
-
-
-_OLDER = -1
-"""Stands for the place of every order record that has been removed."""
 
 
 class _Placed(NamedTuple):

@@ -97,8 +97,8 @@ def _evidence(
         for topic in (*plan.outputs.values(), plan.dead_letters)
     }
     # Whoever runs goes on meanwhile.
-    known = order[-1].offset if order else -1
-    later = [each for each in read_all(options.bootstrap, plan.order_log) if each.offset > known]
+    known = order[-1].offset + 1 if order else 0
+    later = read_all(options.bootstrap, plan.order_log, known)
     outputs = [each.read() for topic in targets.values() for each in written[topic]]
     dead = [each.read() for each in written[plan.dead_letters]]
     own = tuple(f"{topic}:" for topic in sources.values())

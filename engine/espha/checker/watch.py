@@ -41,10 +41,11 @@ def read_written(bootstrap: str, topic: str) -> list[Written]:
     ]
 
 
-def read_all(bootstrap: str, topic: str) -> list[Read]:
-    """Return all committed records of a topic."""
+def read_all(bootstrap: str, topic: str, start: int = 0) -> list[Read]:
+    """Return all committed records of a topic, from offset `start` on."""
     offsets = Offsets(bootstrap)
-    messages = read_range(bootstrap, topic, offsets.first(topic), offsets.end(topic))
+    first = max(start, offsets.first(topic))
+    messages = read_range(bootstrap, topic, first, offsets.end(topic))
     return [to_read(message) for message in messages]
 
 
