@@ -79,4 +79,7 @@ class Hearing:
         except LogError:
             pass  # Kafka does not answer, to this one
         # A broker that is cut off from the others may still take itself for the leader.
-        return self._newest() > self._at.sequence
+        try:
+            return self._newest() > self._at.sequence
+        except (RuntimeError, OSError):  # no thread, or nothing, is left to ask with
+            return False

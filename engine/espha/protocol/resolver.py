@@ -88,8 +88,8 @@ class Resolver:
                 asking = threading.Thread(
                     target=self._ask, args=[host], name="resolver", daemon=True
                 )
+                asking.start()  # where no thread is left, the next one tries again
                 self._asking[host] = asking
-                asking.start()
             return asking
 
     def _ask(self, host: str) -> None:

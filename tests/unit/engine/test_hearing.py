@@ -66,6 +66,20 @@ def test_whom_kafka_does_not_answer_asks_others(scene: Scene) -> None:
     assert not scene.passes(3)
 
 
+def test_who_cannot_ask_others_goes_by_what_kafka_says() -> None:
+    """No thread is left to ask with; that is no reason to end."""
+    asked: list[str] = []
+
+    def newest() -> int:
+        asked.append("others")
+        raise RuntimeError("can't start new thread")
+
+    crowded = Scene()
+    crowded.hearing = Hearing(crowded, Position(sequence=3), newest, lambda: crowded.now)
+    assert not crowded.passes(30)
+    assert asked
+
+
 def test_who_led_or_was_frozen_has_not_listened(scene: Scene) -> None:
     scene.written = 9
     scene.now += 3600

@@ -70,6 +70,21 @@ def test_what_was_known_serves_while_nobody_answers(
     assert sum(thread.name == "resolver" for thread in threading.enumerate()) == 1
 
 
+def test_a_thread_that_could_not_start_keeps_nobody_from_asking(
+    name: Callable[[Answer], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crowded(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    found = Resolver()
+    name(lambda: ["10.0.0.1"])
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", crowded)
+        with pytest.raises(RuntimeError):
+            found.addresses("heads")
+    assert found.addresses("heads") == ["10.0.0.1"]
+
+
 def test_a_host_of_which_nothing_is_known_is_waited_for_and_given_up(
     name: Callable[[Answer], None], never: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
