@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from espha.cli import app
+from espha.connectors.topics import topic_plan
+from espha.kafka.reader import Offsets
+from espha.kafka.writer import FencedWriter, Record
+from espha.kernel import SEMANTICS
+from espha.protocol.order import FORMAT, OrderRecord
+from espha.reader import read_project
+from espha.recovery.skip import NEWEST, order_record, skip
 from support.deployment import SAMPLE_MODEL, Deployment
 from support.replicas import Replica
 from support.sample_rows import OUTPUT, SOURCE, cut, espha, expected, keep, processed, publish
@@ -20,6 +28,22 @@ from support.servers import Kafka, wait_until
 pytestmark = pytest.mark.component
 
 Deploy = Callable[[int], Deployment]
+
+
+TAIL = OrderRecord(
+    format=FORMAT,
+    sequence=0,
+    inputs=(),
+    clock=1_700_000_000_000,
+    outputs=0,
+    digest="d",
+    model="m",
+    engine="engine-0",
+    epoch=0,
+    runtime="r",
+    semantics=SEMANTICS,
+)
+"""What comes before the first order record."""
 
 
 def signal_all(deployment: Deployment, number: signal.Signals) -> None:
@@ -116,6 +140,36 @@ def test_a_backlog_is_left_out_while_an_engine_leads(deploy_sample: Deploy) -> N
     publish(deployment, 30)
     processed(deployment, 21)
     assert deployment.lines(OUTPUT)[-1] == expected([*range(10), *range(20, 31)])[-1]
+
+
+def test_the_order_log_is_read_to_where_the_record_comes(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that is cut off from the others may show an older end to whoever reads it."""
+    plan = topic_plan(read_project(SAMPLE_MODEL.read_text()), f"p{uuid.uuid4().hex[:8]}")
+    kafka.make_topics(*plan.all())
+    (source,) = plan.inputs.values()
+    writer = FencedWriter(kafka.bootstrap, plan.order_log)
+    writer.fence()
+    writer.commit([Record(source, b"I,N,1")])
+    tail = TAIL
+    for _ in range(2):
+        tail = order_record(tail, [])
+        writer.commit([Record(plan.order_log, tail.encode())])
+    settled, ends, hidden = Offsets.settled, Offsets.end, list[int]()
+
+    def hide(self: Offsets, topic: str) -> int:
+        end = settled(self, topic)
+        hidden.append(end - 2)
+        return end
+
+    def end(self: Offsets, topic: str, limit_s: float = 30) -> int:
+        return hidden[0] if hidden and topic == plan.order_log else ends(self, topic, limit_s)
+
+    monkeypatch.setattr(Offsets, "settled", hide)
+    monkeypatch.setattr(Offsets, "end", end)
+    sequence, (step,) = skip(kafka.bootstrap, plan, "", NEWEST)
+    assert (sequence, step.place.topic) == (3, source)
 
 
 def test_a_deployment_without_order_records_has_nothing_to_skip(kafka: Kafka) -> None:

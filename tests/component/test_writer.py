@@ -122,6 +122,22 @@ def test_a_record_that_comes_elsewhere_is_not_committed(kafka: Kafka, topic: str
     assert values(kafka, topic, heir) == [b"1", b"2"]
 
 
+def test_a_record_that_is_not_delivered_in_time_is_not_committed(
+    kafka: Kafka, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows yet where it comes; it may be delivered later, and elsewhere."""
+    writer = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    writer.fence()
+    monkeypatch.setattr("espha.kafka.writer._COMMIT_TIMEOUT_S", 0)
+    with pytest.raises(WriterFailed, match="not answered for 0 s; nothing is committed"):
+        writer.commit([Record(topic, b"never")], at=0)
+    monkeypatch.undo()
+    heir = FencedWriter(kafka.bootstrap, f"id-{topic}")
+    heir.fence()
+    heir.commit([Record(topic, b"1")])
+    assert values(kafka, topic, heir) == [b"1"]
+
+
 def test_the_last_record_is_found_behind_markers_and_aborted_records(
     kafka: Kafka, topic: str
 ) -> None:

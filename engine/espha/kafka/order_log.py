@@ -178,9 +178,9 @@ def resumed_behind(bootstrap: str, topic: str, offset: int) -> dict[str, int]:
     return found
 
 
-def last_order_record(bootstrap: str, topic: str) -> OrderRecord | None:
-    """Return the newest order record of an order log; None: there is none."""
-    return next(order_records(topic, records_backwards(bootstrap, topic)), None)
+def last_order_record(bootstrap: str, topic: str, end: int | None = None) -> OrderRecord | None:
+    """Return the newest order record before offset `end` (None: of all); None: there is none."""
+    return next(order_records(topic, records_backwards(bootstrap, topic, end)), None)
 
 
 def order_records(topic: str, messages: Iterable[Message]) -> Iterator[OrderRecord]:

@@ -365,13 +365,13 @@ def read_range(
                 return
 
 
-def records_backwards(bootstrap: str, topic: str) -> Iterator[Message]:
-    """Yield a topic's committed records, the newest first.
+def records_backwards(bootstrap: str, topic: str, end: int | None = None) -> Iterator[Message]:
+    """Yield a topic's committed records before offset `end` (None: all), the newest first.
 
     All of a step are in memory, and steps grow: for who stops soon. Else see `last_matching`.
     """
-    for start, end in ranges_backwards(bootstrap, topic):
-        yield from reversed(list(read_range(bootstrap, topic, start, end)))
+    for start, stop in ranges_backwards(bootstrap, topic, end=end):
+        yield from reversed(list(read_range(bootstrap, topic, start, stop)))
 
 
 def last_matching(
@@ -395,11 +395,19 @@ def last_matching(
 
 
 def ranges_backwards(
-    bootstrap: str, topic: str, settings: ClientSettings = NO_SETTINGS
+    bootstrap: str, topic: str, settings: ClientSettings = NO_SETTINGS, end: int | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Yield ranges of offsets that cover a topic from its end to its beginning, growing."""
+    """Yield ranges of offsets that cover a topic from `end` to its beginning, growing.
+
+    Args:
+        bootstrap: servers.
+        topic: which one.
+        settings: further ones of the clients.
+        end: a stable offset; None: the one that there is now.
+    """
     offsets = Offsets(bootstrap, settings)
-    first, end = offsets.first(topic), offsets.end(topic)
+    first = offsets.first(topic)
+    end = offsets.end(topic) if end is None else end
     step = _STEP_BACK
     while end > first:
         start = max(first, end - step)

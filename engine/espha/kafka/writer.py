@@ -249,7 +249,11 @@ class FencedWriter:
             self._last = message.offset()
 
     def _expect_at(self, offset: int) -> None:
-        self._producer.flush(_COMMIT_TIMEOUT_S)
+        if self._producer.flush(_COMMIT_TIMEOUT_S):
+            raise WriterFailed(
+                f"transactional id {self.transactional_id!r}: the brokers have not answered for "
+                f"{_COMMIT_TIMEOUT_S:.0f} s; nothing is committed, try again"
+            )
         if self._last not in (offset, -1):  # nothing delivered: the commit says why
             raise WriterFailed(
                 f"transactional id {self.transactional_id!r}: a record has got offset "

@@ -98,8 +98,8 @@ class Settings(BaseModel):
         ge=0,
         le=200,
         description="Time from the begin of one commit to that of the next one, ms, at least, and "
-        "longer behind a large batch: with less, output comes sooner; with more, brokers and "
-        "engines have less to do.",
+        "longer behind a large batch; 200 at most: with less, output comes sooner; with more, "
+        "brokers and engines have less to do.",
     )
     snapshots: str = Field(
         "",

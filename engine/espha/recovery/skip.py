@@ -46,14 +46,21 @@ class Step(NamedTuple):
     to: int
 
 
-def places(bootstrap: str, plan: TopicPlan) -> tuple[OrderRecord, list[InputPlace]]:
+def places(
+    bootstrap: str, plan: TopicPlan, end: int | None = None
+) -> tuple[OrderRecord, list[InputPlace]]:
     """Return the last order record, and where the log is in each input topic.
+
+    Args:
+        bootstrap: servers.
+        plan: the topics.
+        end: stable offset to which the order log is read; None: the one that there is now.
 
     Raises:
         SkipError: there is no order record.
         LogError: a topic cannot be read.
     """
-    tail = last_order_record(bootstrap, plan.order_log)
+    tail = last_order_record(bootstrap, plan.order_log, end)
     if tail is None:
         raise SkipError(
             f"topic {plan.order_log} has no order record: engines begin with the oldest input "
@@ -61,7 +68,7 @@ def places(bootstrap: str, plan: TopicPlan) -> tuple[OrderRecord, list[InputPlac
         )
     offsets = Offsets(bootstrap)
     whole = offsets.first(plan.order_log) == 0
-    known = _named(bootstrap, plan.order_log, plan.inputs.values())
+    known = _named(bootstrap, plan.order_log, plan.inputs.values(), end)
     found = []
     for window, topic in plan.inputs.items():
         first = offsets.first(topic)
@@ -106,7 +113,7 @@ def skip(bootstrap: str, plan: TopicPlan, window: str, to: str) -> tuple[int, li
     writer.fence()
     end = Offsets(bootstrap).settled(plan.order_log)
     # What the engine that led has committed until it was fenced counts.
-    tail, chosen = _look(bootstrap, plan, window, to)
+    tail, chosen = _look(bootstrap, plan, window, to, end)
     if not chosen:
         return 0, []
     record = order_record(tail, [Resume(step.place.topic, step.to) for step in chosen])
@@ -114,8 +121,10 @@ def skip(bootstrap: str, plan: TopicPlan, window: str, to: str) -> tuple[int, li
     return record.sequence, chosen
 
 
-def _look(bootstrap: str, plan: TopicPlan, window: str, to: str) -> tuple[OrderRecord, list[Step]]:
-    tail, found = places(bootstrap, plan)
+def _look(
+    bootstrap: str, plan: TopicPlan, window: str, to: str, end: int | None = None
+) -> tuple[OrderRecord, list[Step]]:
+    tail, found = places(bootstrap, plan, end)
     if tail.switch:
         raise SkipError("the model is being changed at this very order record: try again")
     return tail, steps(found, window, to)
@@ -165,12 +174,14 @@ def _begin(place: InputPlace) -> int:
     return 0 if place.next is None else place.next
 
 
-def _named(bootstrap: str, order_log: str, wanted: Collection[str]) -> dict[str, int]:
+def _named(
+    bootstrap: str, order_log: str, wanted: Collection[str], end: int | None
+) -> dict[str, int]:
     """Return where each topic goes on, by the newest order record that names it."""
     found: dict[str, int] = {}
-    for start, end in ranges_backwards(bootstrap, order_log):
+    for start, stop in ranges_backwards(bootstrap, order_log, end=end):
         newest: dict[str, int] = {}
-        for record in order_records(order_log, read_range(bootstrap, order_log, start, end)):
+        for record in order_records(order_log, read_range(bootstrap, order_log, start, stop)):
             newest |= {one.topic: one.offset for one in record.resumes}
             newest |= {one.topic: one.end for one in record.inputs}
         found = {**newest, **found}
