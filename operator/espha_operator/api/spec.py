@@ -91,8 +91,8 @@ class Snapshots(Part):
         60,
         ge=1,
         le=86_400,
-        description="Seconds between two snapshots of a standby; the active engine makes one in "
-        "ten times as long.",
+        description="Seconds between two snapshots. The last engine in the queue writes them, so "
+        "the active one does only where it is alone.",
     )
     retain: int = Field(3, ge=1, le=100, description="Number of snapshots that each engine keeps.")
 
