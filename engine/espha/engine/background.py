@@ -4,9 +4,13 @@ import threading
 import time
 from collections.abc import Callable
 
+import structlog
+
+_LOG = structlog.get_logger()
+
 
 class Background:
-    """Runs something in a thread of its own."""
+    """Runs something in a thread of its own; where there is no room for one, `wait` does it."""
 
     def __init__(self, work: Callable[[], None], name: str) -> None:
         """Begin now."""
@@ -14,17 +18,26 @@ class Background:
         self._failure: BaseException | None = None
         self.took_s = 0.0
         """How long it took, s."""
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = threading.Thread(
+            target=self._run, name=name, daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            _LOG.warning("nothing goes on beside the main loop", work=name, error=str(error))
+            self._thread = None
 
     @property
     def ended(self) -> bool:
-        """Whether it has come to its end."""
-        return not self._thread.is_alive()
+        """Whether it has come to its end, or nobody is at it."""
+        return self._thread is None or not self._thread.is_alive()
 
     def wait(self) -> None:
         """Wait for its end; raises what it has raised."""
-        self._thread.join()
+        if self._thread is None:
+            self._run()
+        else:
+            self._thread.join()
         if self._failure is not None:
             raise self._failure
 

@@ -25,11 +25,16 @@ class Checkpoints:
     def order(self) -> CheckpointOrder | None:
         """Return what the worker is to be given, with the batch behind which the state is meant.
 
-        `begun` follows, with the worker's answer. None: one is under way, this one is passed over.
+        `begun` follows, with the worker's answer. None: one is under way, or there is no free file
+        descriptor; this one is passed over.
         """
         if self._under_way or self._pending:
             return None
-        self._pending = Pending()
+        try:
+            self._pending = Pending()
+        except OSError as error:
+            _LOG.warning("no checkpoint", reason=error.strerror)
+            return None
         return self._pending.order
 
     @property

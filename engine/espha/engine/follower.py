@@ -156,6 +156,7 @@ class Follower:
         for records in self._log.read_to(end, _REPLAY_RECORDS):
             self._follow(records)
             self._compare()
+        self._compare()  # what was held may have told of a difference
         self.lag.look(self._log.behind)
 
     def begin_to_follow(self) -> None:

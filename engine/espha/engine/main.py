@@ -158,8 +158,10 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         jvm=lambda: _give_up(control, EndReason.UNKNOWN, "the JVM has ended"),
         worker=lambda: _give_up(control, EndReason.WORKER, "Spark's worker has ended"),
     )
-    wanted = requirements(settings.bootstrap, project, plan, choice.since)
-    begin = recovery.restore(_Announced(job, control.doing), wanted)
+    begin, wanted = recovery.restore(
+        _Announced(job, control.doing),
+        lambda: requirements(settings.bootstrap, project, plan, choice.since),
+    )
     meta = begin.header if begin else None
     transactions = Transactions(session, settings.bootstrap, plan.order_log)
     transactions.warm_up(plan.of_engines(), plan.scratch, settings.name)

@@ -37,8 +37,13 @@ class Child:
         self._process = spawner.start(stdin, reported)
         os.close(stdin)
         os.close(reported)
-        threading.Thread(target=self._listen, args=(status, on_status), daemon=True).start()
-        threading.Thread(target=self._wait, args=(on_end, on_exit), daemon=True).start()
+        try:
+            threading.Thread(target=self._listen, args=(status, on_status), daemon=True).start()
+            threading.Thread(target=self._wait, args=(on_end, on_exit), daemon=True).start()
+        except RuntimeError:
+            self.kill()
+            self._stdin.close()
+            raise
 
     def make_active(self) -> None:
         """Tell the child that it is elected; a child that has just died is no error."""

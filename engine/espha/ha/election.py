@@ -119,8 +119,12 @@ class Membership:
             **self._secret.options,
         )
         self._client.add_listener(lambda _state: self._wake.set())
-        self._client.start_async()
-        threading.Thread(target=self._keep_alive, name="keep-alive", daemon=True).start()
+        try:
+            self._client.start_async()
+            threading.Thread(target=self._keep_alive, name="keep-alive", daemon=True).start()
+        except RuntimeError:
+            self.close()
+            raise
 
     @property
     def state(self) -> str:
@@ -201,8 +205,11 @@ class Membership:
         self._wake.set()
         self._ahead.stop()
         ending = threading.Thread(target=self._end_session, name="end-session", daemon=True)
-        ending.start()
-        ending.join(_CLOSE_S)  # a thread of kazoo's that waits for a name ends when it may
+        try:
+            ending.start()
+            ending.join(_CLOSE_S)  # a thread of kazoo's that waits for a name ends when it may
+        except RuntimeError:
+            self._end_session()
 
     def _end_session(self) -> None:
         with self._starting:

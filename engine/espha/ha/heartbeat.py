@@ -46,6 +46,7 @@ class HeartbeatServer:
 
         Raises:
             OSError: the port is in use.
+            RuntimeError: there is no room for a thread.
         """
         self._server = socket.create_server((host, port))
         self.host = own_address(towards) if host == _ANY else host
@@ -56,8 +57,12 @@ class HeartbeatServer:
         # Others count ticks from the last byte that they heard, which may be one old.
         self._patience_s = max(failure_timeout_ms / 1000 - _BEAT_S, 2 * _BEAT_S)
         self._beaten, self._woke_at = time.monotonic(), -math.inf
-        threading.Thread(target=self._accept, name="heartbeat-server", daemon=True).start()
-        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+        try:
+            threading.Thread(target=self._accept, name="heartbeat-server", daemon=True).start()
+            threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+        except RuntimeError:
+            self.close()
+            raise
 
     @property
     def watched(self) -> int:

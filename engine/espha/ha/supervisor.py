@@ -42,7 +42,7 @@ from espha.protocol.deaths import note_of
 from espha.protocol.http import RESOLVER, addresses
 from espha.protocol.model_change import ModelRequest
 from espha.protocol.settings import Settings
-from espha.protocol.states import EngineState, KillReason, Role, SwitchoverReason
+from espha.protocol.states import EngineState, ExitCode, KillReason, Role, SwitchoverReason
 from espha.protocol.status import (
     ChildStatus,
     DivergenceFacts,
@@ -199,6 +199,7 @@ class Supervisor:
             depositions=self._depositions,
             diverged_total=self._divergence.diverged_total if self._divergence else None,
             diverged=self._divergence.diverged if self._divergence else "",
+            diverged_at=self._divergence.diverged_at if self._divergence else None,
             snapshot_age_s=_snapshot_age_s(progress),
             volume_bytes=room.total if room else None,
             volume_free_bytes=room.free if room else None,
@@ -221,31 +222,10 @@ class Supervisor:
         self._blameless = False
         self._stands = True
         self._code_known.clear()
-        told = self._settings
-        if self._election:
-            self._heartbeats = HeartbeatServer(
-                told.http_host,
-                told.heartbeat_port,
-                located(told.zookeeper),
-                told.failure_timeout_ms,
-            )
-        heartbeats = self._heartbeats
-        if heartbeats:
-            self._member = Membership(
-                self._settings.zookeeper,
-                self._settings.root,
-                self._settings.name,
-                self._settings.session_ms,
-                self._elected,
-                address=heartbeats.address,
-                failure_timeout_ms=self._settings.failure_timeout_ms,
-                token=self._settings.token,
-                succeeds=self._succeeds,
-                ready=lambda: self._status is not None and self._status.in_sync,
-                on_doubt=self._doubt,
-                woke_at=lambda: heartbeats.woke_at,
-            )
+        self._child = self._heartbeats = self._member = None
         try:
+            if self._election:
+                self._stand()
             self._child = Child(self._spawner, self._heard, self._child_ended.set, self._exited)
             if self._follows:
                 self._child.follow()
@@ -258,9 +238,40 @@ class Supervisor:
                     known.name, self._member, self._child, known.failure_timeout_ms, known.peers
                 )
             self._watch_over(self._child)
+        except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
+            _LOG.error("the machine has no room for this life", error=repr(error))
+            self._blameless = True
+            if self._child:
+                self._child.kill()
+            else:
+                self._exited(ExitCode.FAILED)
         finally:
             self._step_down()
         self._code_known.wait()
+
+    def _stand(self) -> None:
+        """Begin to stand for election, and to tell others that this process lives."""
+        told = self._settings
+        self._heartbeats = heartbeats = HeartbeatServer(
+            told.http_host,
+            told.heartbeat_port,
+            located(told.zookeeper),
+            told.failure_timeout_ms,
+        )
+        self._member = Membership(
+            told.zookeeper,
+            told.root,
+            told.name,
+            told.session_ms,
+            self._elected,
+            address=heartbeats.address,
+            failure_timeout_ms=told.failure_timeout_ms,
+            token=told.token,
+            succeeds=self._succeeds,
+            ready=lambda: self._status is not None and self._status.in_sync,
+            on_doubt=self._doubt,
+            woke_at=lambda: heartbeats.woke_at,
+        )
 
     def _step_down(self) -> None:
         """Leave the election, once a life; nothing on the way may wait for a disk."""
@@ -351,14 +362,23 @@ class Supervisor:
         answers = self._kafka.answers
         if all(answers) or not self._asks.due(answers):
             return False
-        if not others_reach_more(self._settings.peers, answers, self._kafka.silent_ms):
+        try:
+            if not others_reach_more(self._settings.peers, answers, self._kafka.silent_ms):
+                return False
+        except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
+            _LOG.error("nobody can be asked about Kafka", error=repr(error))
             return False
         # A broker that had only paused may have answered while the others were asked.
         return self._kafka.answers == answers
 
     def _bear_witness(self, member: Membership) -> None:
         """Depose the active engine when it does not take its input, and it is not Kafka's fault."""
-        if self._kafka and self._kafka.settled and self._witness.suspects():
+        try:
+            suspected = self._kafka and self._kafka.settled and self._witness.suspects()
+        except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
+            _LOG.error("nobody can be asked about the active engine", error=repr(error))
+            return
+        if suspected:
             _LOG.error("the active engine does not take its input; its session is closed")
             self._depositions += 1
             self._witness.deposed()
@@ -459,9 +479,11 @@ class Supervisor:
         self._leaves, hand_over = True, self._hand_over
 
         def leave() -> None:
-            if hand_over:
-                hand_over.leave(self.status, self._child_ended, LEAVE_S)
-            child.kill()
+            try:
+                if hand_over:
+                    hand_over.leave(self.status, self._child_ended, LEAVE_S)
+            finally:
+                child.kill()
 
         threading.Thread(target=leave, name="leave", daemon=True).start()
 

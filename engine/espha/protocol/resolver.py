@@ -4,6 +4,7 @@
 them may go with it. Whoever watches others cannot wait: the last addresses that were known do.
 """
 
+import contextlib
 import ipaddress
 import socket
 import threading
@@ -64,7 +65,8 @@ class Resolver:
 
         def ask() -> None:
             while True:
-                self.refresh(hosts)
+                with contextlib.suppress(RuntimeError):  # no thread is left: at the next time
+                    self.refresh(hosts)
                 if stop.wait(_EVERY_S):
                     return
 

@@ -255,6 +255,7 @@ class DivergenceFacts(Message):
 
     diverged_total: int = 0
     diverged: str = ""
+    diverged_at: int | None = None
 
 
 class Activity(Message):
@@ -376,6 +377,11 @@ class ReplicaStatus(Message):
         None, description="How often this engine has diverged, in all its lives."
     )
     diverged: str = Field("", description="How the outputs differed the last time; empty: never.")
+    diverged_at: int | None = Field(
+        None,
+        description="Order record of which this engine has made something else twice: it takes the "
+        "state of an engine that has gone behind it. Nothing once it has written a snapshot since.",
+    )
     snapshot_age_s: Annotated[float | None, GAUGE] = Field(
         None, description="Seconds since the newest snapshot last said all there was."
     )

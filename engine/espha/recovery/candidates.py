@@ -23,7 +23,16 @@ from typing import NamedTuple
 import structlog
 
 from espha.recovery import remote
-from espha.recovery.store import Header, Snapshot, SnapshotError, SnapshotStore, check
+from espha.recovery.store import (
+    DOUBTED,
+    REFUSED,
+    Header,
+    NewerFormatError,
+    Snapshot,
+    SnapshotError,
+    SnapshotStore,
+    check,
+)
 
 Resumed = Callable[[int], Mapping[str, int]]
 """Which inputs the order log behind an offset has go on, and where, before it names any of them."""
@@ -36,8 +45,8 @@ class Refusal(NamedTuple):
     """Why a snapshot does not fit."""
 
     reason: str
-    for_good: bool = True
-    """Nothing that people do to the deployment can make it fit."""
+    aside: str | None = REFUSED
+    """Under which ending it is set aside; None: it stays, for people can make it fit."""
 
 
 class Requirements(NamedTuple):
@@ -91,12 +100,13 @@ class Requirements(NamedTuple):
                 return Refusal(f"{gone} has removed them")
             if self.resumed(header.order_log).get(topic, 0) < first:
                 skip = "`espha skip` lets engines go on behind them"
-                return Refusal(f"{gone} has removed them; {skip}", for_good=False)
+                return Refusal(f"{gone} has removed them; {skip}", None)
         # The marker behind a topic's last record may come a moment after the record.
         elif topic in self.end and self.end[topic] < read - 1:
             return Refusal(
                 f"topic {topic} ends at offset {self.end[topic]}, and the snapshot stands for "
-                f"all before {read}: the topic has lost its end"
+                f"all before {read}: the topic has lost its end",
+                DOUBTED,  # or a broker that is cut off from the others says so
             )
         return None
 
@@ -154,6 +164,8 @@ class SnapshotCandidates:
         except OSError as error:
             self.refuse(path.name, str(error.strerror))
             return None
+        except NewerFormatError as error:
+            refusal = Refusal(str(error), None)
         except SnapshotError as error:
             refusal = Refusal(str(error))
         else:
@@ -162,8 +174,8 @@ class SnapshotCandidates:
                 return snapshot
             refusal = found
         self.refuse(path.name, refusal.reason)
-        if refusal.for_good and self.store:
-            self.store.set_aside(path)
+        if refusal.aside and self.store:
+            self.store.set_aside(path, refusal.aside)
         return None
 
     def _offers(self) -> list[tuple[str, int]]:

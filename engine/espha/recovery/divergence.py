@@ -160,7 +160,11 @@ class DivergenceLog:
 
     def facts(self) -> DivergenceFacts:
         """Return what the status shows."""
-        return DivergenceFacts(diverged_total=self.last.total, diverged=self.last.message)
+        return DivergenceFacts(
+            diverged_total=self.last.total,
+            diverged=self.last.message,
+            diverged_at=self.last.behind,
+        )
 
     @property
     def _path(self) -> Path | None:

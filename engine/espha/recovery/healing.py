@@ -33,13 +33,15 @@ class NoStateError(Exception):
     """Nobody has a state from behind the order record; the text says why, for people.
 
     Attributes:
-        stranded: other replicas answer, and none of them is in sync: nobody will ever have one.
-        alone: there are no other replicas, as far as is known.
+        hopeless: each other replica that there is says that it waits for others' state, too: nobody
+            will ever have one.
+        unlikely: nobody who answers is in sync, or there are no other replicas. Those that begin
+            anew, or do not answer now, may have one.
     """
 
-    def __init__(self, text: str, stranded: bool = False, alone: bool = False) -> None:
+    def __init__(self, text: str, hopeless: bool = False, unlikely: bool = False) -> None:
         super().__init__(text)
-        self.stranded, self.alone = stranded, alone
+        self.hopeless, self.unlikely = hopeless, unlikely
 
 
 def statuses(peers: Sequence[str], name: str, limit_s: float = TIMEOUT_S) -> Statuses:
@@ -51,13 +53,19 @@ def statuses(peers: Sequence[str], name: str, limit_s: float = TIMEOUT_S) -> Sta
     return {at: status for at, status in every.items() if status and status.name != name}
 
 
-def is_alone(peers: Sequence[str], name: str) -> bool:
-    """Tell whether there is nobody but this replica: its own address is the only one there is.
+def hope(peers: Sequence[str], name: str) -> tuple[bool, bool]:
+    """Return whether it is hopeless, or unlikely, that others have a state (`NoStateError`).
 
-    A replica that is down has an address, as long as its pod has one.
+    A replica that is down has an address, as long as its pod has one. So nobody else is there when
+    this replica's own address is the only one.
     """
     every = list(_answers(peers, TIMEOUT_S).values())
-    return bool(every) and all(one is not None and one.name == name for one in every)
+    others = [one for one in every if one is None or one.name != name]
+    known = [one for one in others if one is not None]
+    if not every or any(one.in_sync for one in known):
+        return False, False
+    waiting = [one for one in known if one.diverged_at is not None]
+    return bool(others) and len(waiting) == len(others), bool(known) or not others
 
 
 def _answers(peers: Sequence[str], limit_s: float) -> dict[str, ReplicaStatus | None]:
@@ -119,10 +127,8 @@ def have_snapshot_written(
             asked = now
             _ask(active[0], token)
         if now - active_seen > _NOBODY_S:
-            stranded = bool(told) and not any(one.in_sync for one in told.values())
-            alone = not told and is_alone(peers(), name)
             text = f"nobody is active who could have {_wanted(sequence)}"
-            raise NoStateError(text, stranded, alone)
+            raise NoStateError(text, *hope(peers(), name))
         if now - moved > _STILL_S:
             raise NoStateError(f"{active[0]} does not write {_wanted(sequence)}")
         sleep(_LOOK_S)

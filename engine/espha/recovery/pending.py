@@ -24,15 +24,26 @@ class Pending:
         Args:
             path: file to write the state to; empty: only its digest is wanted.
             offset: where in the file it begins.
+
+        Raises:
+            OSError: there is no free file descriptor.
         """
         self._read, self._write = os.pipe()
         report = f"/proc/{os.getpid()}/fd/{self._write}"
         self.order = CheckpointOrder(report=report, path=path, offset=offset)
 
     def wait(self, done: Callable[[CheckpointReport], None]) -> None:
-        """Have `done` called with the report, in another thread; the worker has begun."""
+        """Have `done` called with the report, in another thread; the worker has begun.
+
+        Where there is no room for a thread, it is called at once, with an error.
+        """
         os.close(self._write)
-        threading.Thread(target=self._wait, args=(done,), name="snapshot", daemon=True).start()
+        waiting = threading.Thread(target=self._wait, args=(done,), name="snapshot", daemon=True)
+        try:
+            waiting.start()
+        except RuntimeError as error:
+            os.close(self._read)
+            done(CheckpointReport(error=f"nobody can wait for it: {error}"))
 
     def drop(self) -> None:
         """Wait no more: the worker has not begun."""

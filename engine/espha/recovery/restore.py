@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -88,15 +89,27 @@ class Recovery:
             self.store.model = model
         self.divergences.meant_for(model)
 
-    def restore(self, job: Restorable, wanted: Requirements) -> Snapshot | None:
-        """Give the job the best state there is; None: it begins with the order log's beginning.
+    def restore(
+        self, job: Restorable, ask: Callable[[], Requirements]
+    ) -> tuple[Snapshot | None, Requirements]:
+        """Give the job the best state there is.
+
+        Args:
+            job: what is to hold it.
+            ask: returns what a snapshot must fit, as it is now: one that others write for this
+                engine is newer than what was asked for before.
+
+        Returns:
+            The snapshot, or None where the job begins with the order log's beginning; what it fits.
 
         Raises:
             NoStateError: it takes a state from behind an order record, and nobody has one.
+            LogError: see `requirements`.
         """
         behind = self.divergences.last.behind
-        if behind is not None:
+        if behind is not None and not self._holds(behind):
             self._ask_for(behind)
+        wanted = ask()
         at_least = 0 if behind is None or self.forgives else behind
         before = behind if self.forgives else self.divergences.last.before
         begun = self._best(job, wanted, before, at_least)
@@ -104,13 +117,13 @@ class Recovery:
         if begun is None and behind is None and before is not None and wanted.is_cut:
             # Nothing before the record is left to go back to: only who is behind it knows.
             self.divergences.give_up_going_back()
-            return self.restore(job, wanted)
+            return self.restore(job, ask)
         if begun is None and at_least:
             self.divergences.waited()
             raise NoStateError(
                 f"no snapshot from behind order record {at_least} fits{self.passed_over()}"
             )
-        return begun
+        return begun, wanted
 
     def replay_failed(self) -> None:
         """Note that topics lack what this life, which began anew, had to read.
@@ -130,6 +143,13 @@ class Recovery:
         """Return the addresses of all replicas' supervisors."""
         return addresses(self._settings.peers)
 
+    def _holds(self, behind: int) -> bool:
+        """Whether a state from behind an order record is on the own volume.
+
+        It is somebody else's: those that this engine had written itself were set aside.
+        """
+        return bool(self.store and self.store.files(at_least=behind))
+
     def _ask_for(self, behind: int) -> None:
         """Have a snapshot written by who has gone behind an order record; or learn to forgive."""
         last = self.divergences.last
@@ -139,8 +159,8 @@ class Recovery:
             have_snapshot_written(self.peers, settings.name, settings.token, behind)
         except NoStateError as error:
             self.divergences.waited()
-            hopeless = error.stranded or not settings.peers
-            if not ((last.is_stuck and hopeless) or (last.is_stuck_for_long and error.alone)):
+            hopeless = error.hopeless or not settings.peers
+            if not ((last.is_stuck and hopeless) or (last.is_stuck_for_long and error.unlikely)):
                 raise
             self.forgives = True
             _LOG.error(

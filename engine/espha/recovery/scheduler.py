@@ -129,7 +129,11 @@ class SnapshotScheduler:
             self._news.set()
             return
         draft = self._store.draft(meta, self._engine, self._runtime)
-        pending = Pending(str(draft.path), draft.offset)
+        try:
+            pending = Pending(str(draft.path), draft.offset)
+        except OSError as error:
+            self._failed(error.strerror or str(error))
+            return
         try:
             begun = take(pending.order)
         except Exception as error:  # also what Spark raises: the next batch tells what it means

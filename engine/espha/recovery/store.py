@@ -34,9 +34,11 @@ LARGEST_BODY = 1 << 32
 """Bytes of a body, compressed, that an engine is willing to read."""
 
 _PREFIX, _SUFFIX = "snapshot-", ".espha"
-_ASIDE = ".refused"
+REFUSED = ".refused"
+"""Behind the name of a snapshot that nothing can make fit any more; it stays for people."""
 DOUBTED = ".doubted"
-"""Behind the name of a snapshot that is whole and fits, and could not be restored here so far."""
+"""Behind the name of a snapshot that is whole, and could not be restored here so far, or stands for
+more than topics seemed to hold."""
 DIVERGED = ".diverged"
 """Behind the name of one that this replica may have written of a state that was wrong."""
 _MODEL_DIGITS = 12
@@ -46,6 +48,10 @@ _OTHERS = 3
 
 class SnapshotError(Exception):
     """A snapshot cannot be used; the text says why."""
+
+
+class NewerFormatError(SnapshotError):
+    """A snapshot is of a format that another espha knows: that one may be back."""
 
 
 class SnapshotMeta(BaseModel):
@@ -193,12 +199,10 @@ def _read_front(source: Source) -> tuple[Header, bytes]:
     """Return the header, and all bytes up to the body."""
     magic = _exactly(source, len(_MAGIC))
     if magic != _MAGIC:
-        raise SnapshotError(
-            f"its format is {magic[len(_LEAD) :].strip().decode(errors='replace')}, "
-            f"not {_VERSION.decode()}"
-            if magic.startswith(_LEAD)
-            else "it does not begin as a snapshot does"
-        )
+        if not magic.startswith(_LEAD):
+            raise SnapshotError("it does not begin as a snapshot does")
+        other = magic[len(_LEAD) :].strip().decode(errors="replace")
+        raise NewerFormatError(f"its format is {other}, not {_VERSION.decode()}")
     length = _exactly(source, _LENGTH_BYTES)
     size = int.from_bytes(length, "big")
     if size > _LONGEST_HEADER:
@@ -211,7 +215,8 @@ def _read_front(source: Source) -> tuple[Header, bytes]:
     try:
         return Header.model_validate_json(header), before + checksum
     except ValidationError as error:
-        raise SnapshotError(f"its header has {error.error_count()} wrong fields") from None
+        text = f"its header has {error.error_count()} fields that this espha does not know"
+        raise NewerFormatError(text) from None
 
 
 def _check_body(source: Source, header: Header, out: Callable[[bytes], object]) -> None:
@@ -398,13 +403,13 @@ class SnapshotStore:
             if kept[of] < 0 and old != new:
                 old.unlink(missing_ok=True)
 
-    def set_aside(self, path: Path, kind: str = _ASIDE) -> None:
+    def set_aside(self, path: Path, kind: str = REFUSED) -> None:
         """Take a file out of use, until `keep` others of that kind follow.
 
         Args:
             path: a snapshot, also one that is kept as a last resort.
             kind: `DOUBTED` or `DIVERGED`: it is a last resort until another one of its model is
-                written; else it stays for people to look at.
+                written; `REFUSED`: it stays for people to look at.
         """
         name = path.name.removesuffix(DOUBTED).removesuffix(DIVERGED)
         with contextlib.suppress(OSError):

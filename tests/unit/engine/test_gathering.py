@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from espha.engine import gathering
+from espha.engine.follower import Diverged
 from espha.engine.forgiveness import Forgiveness
 from espha.engine.gathering import Gathering
 from espha.kafka.order_log import StrayError
-from espha.protocol.order import OrderRecord, Range
+from espha.protocol.order import OrderRecord, Range, StateDigest
 from espha.recovery.store import check
 from unit.engine.test_engine import Elected, Log, Make, make, meta, record, wait_for_snapshot
 
@@ -134,6 +135,19 @@ def test_who_takes_over_has_processed_what_was_held_before_the_fence_is_there(
     with pytest.raises(Elected):
         engine._take_over()
     assert seen == [2]
+
+
+@pytest.mark.usefixtures("practised")
+def test_what_is_held_may_tell_of_another_state_before_a_take_over(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing left to read then, and this engine's state would become the truth."""
+    engine, _, _ = make(Log([]))
+    monkeypatch.setattr(engine._log, "read_to", lambda end, limit: iter(()))
+    engine._follower._agreement.know(1, "mine")
+    engine._follower._gathering.put([record(1, state=StateDigest(1, "theirs"))])
+    with pytest.raises(Diverged):
+        engine._follower.read_to(0)
 
 
 @pytest.mark.usefixtures("practised")

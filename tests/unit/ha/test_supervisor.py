@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -187,6 +188,47 @@ def test_beside_a_child_that_does_not_end_no_other_one_is_started(hung: HungLife
     assert hung.supervisor.status().message == ""
 
 
+def test_a_machine_without_room_costs_a_life_and_not_the_supervisor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the JVM would go with it, and on a crowded machine one supervisor after the other."""
+    made = HungLife(tmp_path)
+    full = iter([True])
+
+    def place(*_: object, **__: object) -> Leads:
+        if next(full, False):
+            raise RuntimeError("can't start new thread")
+        return made.place
+
+    monkeypatch.setattr(supervisor, "Membership", place)
+    made.supervisor._live()
+    assert made.child.started == 0
+    assert made.supervisor._heartbeats is not None
+    assert made.supervisor._heartbeats._closed.is_set()
+    made.life.start()
+    assert made.place.closed.wait(LIMIT_S), "the next life has begun"
+    assert made.child.started == 1
+    made.child.ended.set()
+    made.life.join(LIMIT_S)
+
+
+def test_a_child_of_which_nobody_can_hear_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, killed = HungLife(tmp_path), threading.Event()
+    monkeypatch.setattr(made.child, "kill", killed.set)
+
+    def crowded(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", crowded)
+        made.supervisor._election = False
+        made.supervisor._live()
+    assert made.child.started == 1
+    assert killed.is_set()
+
+
 class Brokers:
     """What is known of three brokers, at each look."""
 
@@ -211,3 +253,26 @@ def test_a_broker_that_answers_while_others_are_asked_cuts_nobody_off(
     brokers = Brokers((True, True, False), (True, True, not still_silent))
     scene.supervisor._kafka = cast("KafkaProbe", brokers)
     assert scene.supervisor._is_cut_off() is still_silent
+
+
+def crowded(*_: object) -> bool:
+    """Be a machine without room for one more thread."""
+    raise RuntimeError("can't start new thread")
+
+
+def test_who_cannot_ask_others_about_a_broker_is_not_cut_off(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "others_reach_more", crowded)
+    scene.place.leads = True
+    scene.supervisor._kafka = cast("KafkaProbe", Brokers((True, True, False)))
+    assert scene.supervisor._is_cut_off() is False
+
+
+def test_who_cannot_ask_others_bears_no_witness(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.supervisor._kafka = cast("KafkaProbe", SimpleNamespace(settled=True))
+    monkeypatch.setattr(scene.supervisor._witness, "suspects", crowded)
+    scene.supervisor._bear_witness(cast("Membership", scene.place))
+    assert scene.supervisor._depositions == 0

@@ -109,6 +109,27 @@ def test_what_is_kept_is_known_before_anybody_asks(
     stop.set()
 
 
+def test_what_is_kept_is_asked_for_again_where_a_thread_could_not_start(
+    name: Callable[[Answer], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "_EVERY_S", 0.01)
+    found, stop = Resolver(), threading.Event()
+    name(lambda: ["10.0.0.1"])
+    start, refused = threading.Thread.start, list[threading.Thread]()
+
+    def crowded(thread: threading.Thread) -> None:
+        if thread.name == "resolver" and not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", crowded)
+    found.keep(["heads"], stop)
+    wait_until(lambda: found.last_known("heads") == ["10.0.0.1"], LIMIT_S, "it is known")
+    assert refused
+    stop.set()
+
+
 def test_what_is_kept_and_unknown_is_waited_for_a_moment_only(
     name: Callable[[Answer], None], never: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

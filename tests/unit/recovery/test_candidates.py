@@ -19,7 +19,7 @@ from espha.protocol.order import Cursor
 from espha.protocol.status import DivergenceFacts, ReplicaStatus
 from espha.recovery.candidates import MUCH_NEWER, Requirements, SnapshotCandidates
 from espha.recovery.divergence import DivergenceLog
-from espha.recovery.store import Snapshot, SnapshotStore, check
+from espha.recovery.store import Header, Snapshot, SnapshotStore, check, front
 from unit.recovery.samples import BODY, IDS, MODEL, REQUIREMENTS, body_of, damage, store, written
 
 STATUS = ReplicaStatus(name="peer", in_sync=True)
@@ -135,6 +135,31 @@ def test_one_that_does_not_fit_is_passed_over(
     tried = candidates(own, [], requirements)
     assert found(tried) == []
     assert tried.refusals[0].endswith(reason)
+
+
+class Newer(Header):
+    """That of an espha that says more."""
+
+    more: int = 1
+
+
+@pytest.mark.parametrize("newer", ["format", "field"])
+def test_one_of_another_format_is_there_for_the_espha_that_knows_it(
+    tmp_path: Path, newer: str
+) -> None:
+    """Behind a roll-back; the one that wrote it may come again."""
+    own = store(tmp_path)
+    made = written(own, 9, since=3)
+    content = made.path.read_bytes()
+    if newer == "field":
+        head = front(Newer(**dict(made.header)), made.offset + 20)
+        made.path.write_bytes(head + content[made.offset :])
+    else:
+        made.path.write_bytes(content.replace(b"snapshot 2", b"snapshot 3", 1))
+    tried = candidates(own, [])
+    assert found(tried) == []
+    assert {"format": "format is 3", "field": "does not know"}[newer] in tried.refusals[0]
+    assert own.files() == [made.path]
 
 
 def test_what_is_just_within_reach_fits(tmp_path: Path) -> None:
@@ -254,7 +279,7 @@ def test_a_divergence_goes_back_and_then_looks_ahead(tmp_path: Path) -> None:
     assert [path.name[-7:] for path in own.files()] == ["2.espha"], "there may be nothing else"
     again.diverged(9, 0, "record 9 once more")
     assert DivergenceLog(own).facts() == DivergenceFacts(
-        diverged_total=3, diverged="record 9 once more"
+        diverged_total=3, diverged="record 9 once more", diverged_at=9
     )
     assert DivergenceLog(own).last.behind == 9
     DivergenceLog(own).settle()

@@ -14,7 +14,8 @@ from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState
 from espha.protocol.status import EngineProgress, ReplicaStatus
 from espha.recovery import healing
-from espha.recovery.healing import NoStateError, have_snapshot_written, sides, statuses
+from espha.recovery.candidates import Requirements
+from espha.recovery.healing import NoStateError, have_snapshot_written, hope, sides, statuses
 from espha.recovery.restore import Recovery
 from espha.recovery.store import check
 from unit.recovery.samples import REQUIREMENTS, store, written
@@ -28,6 +29,7 @@ class Peer:
     def __init__(self, folder: Path, *kept: int, state: EngineState = EngineState.ACTIVE) -> None:
         self.store, self.state, self.kept = store(folder, *kept), state, max(kept, default=None)
         self.asked, self.writes, self.diverged = 0, True, ""
+        self.diverged_at: int | None = None
         self.sequence = 12
         self.name = folder.name
         self.server: ThreadingHTTPServer = serve_status(
@@ -53,6 +55,7 @@ class Peer:
             in_sync=sync,
             progress=progress,
             diverged=self.diverged,
+            diverged_at=self.diverged_at,
         )
 
     def ask(self) -> bool:
@@ -108,9 +111,9 @@ def recovery(folder: Path, *peers: Peer) -> Recovery:
     )  # fmt: skip
 
 
-def restored(mine: Recovery) -> int:
+def restored(mine: Recovery, ask: Callable[[], Requirements] = lambda: REQUIREMENTS) -> int:
     """Return the order record of the state that an engine begins with; 0: none."""
-    begun = mine.restore(cast("BatchJob", Job()), REQUIREMENTS)
+    begun, _ = mine.restore(cast("BatchJob", Job()), ask)
     return begun.header.sequence if begun else 0
 
 
@@ -199,6 +202,7 @@ def test_where_nobody_can_recompute_the_log_it_is_left_at_that_after_some_lives(
 ) -> None:
     """All engines have diverged at a record: else the deployment would never come back."""
     other = peer(3, state=EngineState.DIVERGED)
+    other.diverged_at = 9
     own = store(tmp_path / "own", 2, 4)
     lives = 0
     mine = recovery(own.folder, other)
@@ -229,9 +233,49 @@ def test_the_only_engine_there_is_helps_itself_after_more_lives(tmp_path: Path, 
         try:
             begun = restored(mine)
         except NoStateError as error:
-            assert error.alone
+            assert (error.hopeless, error.unlikely) == (False, True)
             assert lives < 9
     assert (lives, begun) == (7, 4)
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["begins anew", "does not answer"])
+def test_who_may_still_have_a_state_is_waited_for_longer(
+    tmp_path: Path, peer: Make, silent: bool
+) -> None:
+    """The active engine's machine was restarted, and two others differ from it."""
+    other = peer(3, state=EngineState.DIVERGED)
+    other.diverged_at = 9
+    active = peer(12, state=EngineState.REPLAYING)
+    if silent:
+        active.server.server_close()
+    own = store(tmp_path / "own", 2, 4)
+    recovery(own.folder).divergences.diverged(9, 5, "order record 9: …")
+    recovery(own.folder).divergences.diverged(9, 5, "order record 9: …")
+    for _ in range(6):
+        with pytest.raises(NoStateError) as error:
+            restored(recovery(own.folder, other, active))
+        assert (error.value.hopeless, error.value.unlikely) == (False, True)
+    mine = recovery(own.folder, other, active)
+    assert (restored(mine), mine.forgives) == (4, True)
+
+
+def test_the_snapshot_that_was_asked_for_may_be_newer_than_topics_were(
+    tmp_path: Path, peer: Make
+) -> None:
+    """The log goes on while it is written."""
+    active = peer(3)
+    mine = recovery(tmp_path / "own", active)
+    diverge_twice(mine)
+    ends = {0: {"p.M": 17, "p.I": 28}, 1: {"p.M": 24, "p.I": 36}}
+    assert restored(mine, lambda: REQUIREMENTS._replace(end=ends[active.asked])) == 12
+
+
+def test_a_state_from_behind_that_is_on_its_own_volume_is_asked_nobody_for(tmp_path: Path) -> None:
+    """It has healed already, and has written none itself since."""
+    own = store(tmp_path / "own", 2)
+    diverge_twice(recovery(own.folder))
+    written(own, 12)
+    assert restored(recovery(own.folder)) == 12
 
 
 def test_what_is_in_doubt_serves_where_nobody_can_recompute_the_log(
@@ -239,6 +283,7 @@ def test_what_is_in_doubt_serves_where_nobody_can_recompute_the_log(
 ) -> None:
     """It was set aside after the divergence, and topics may not hold what is before it."""
     other = peer(state=EngineState.DIVERGED)
+    other.diverged_at = 9
     own = store(tmp_path / "own", 6)
     recovery(own.folder).divergences.diverged(9, 6, "order record 9: …")
     recovery(own.folder).divergences.diverged(9, 0, "order record 9: …")
@@ -253,10 +298,10 @@ def test_what_is_in_doubt_serves_where_nobody_can_recompute_the_log(
 def test_whoever_does_not_answer_is_there_all_the_same(tmp_path: Path, peer: Make) -> None:
     myself, other = peer(), peer()
     myself.name = "engine-0"
-    assert healing.is_alone([myself.address], "engine-0")
-    assert not healing.is_alone([myself.address, "127.0.0.1:1"], "engine-0")
-    assert not healing.is_alone([myself.address, other.address], "engine-0")
-    assert not healing.is_alone([], "engine-0"), "nobody knows the name"
+    assert hope([myself.address], "engine-0") == (False, True)
+    assert hope([myself.address, "127.0.0.1:1"], "engine-0") == (False, False)
+    assert hope([myself.address, other.address], "engine-0") == (False, False)
+    assert hope([], "engine-0") == (False, False), "nobody knows the name"
 
 
 def test_the_one_that_is_alone_is_named(tmp_path: Path, peer: Make) -> None:

@@ -42,7 +42,7 @@ def recovery(folder: Path) -> Recovery:
 def test_the_next_one_is_tried_when_a_state_is_refused(tmp_path: Path) -> None:
     store(tmp_path, 3, 6, 9)
     job, mine = Job({9: NotPlainError("KeyError: 'q/w'")}), recovery(tmp_path)
-    begun = mine.restore(cast("BatchJob", job), REQUIREMENTS)
+    begun, _ = mine.restore(cast("BatchJob", job), lambda: REQUIREMENTS)
     assert begun is not None
     assert (begun.header.sequence, job.held) == (6, 6)
     assert "9 of engine-1: KeyError: 'q/w'" in mine.passed_over()
@@ -52,8 +52,8 @@ def test_one_that_ends_spark_is_not_tried_twice(tmp_path: Path) -> None:
     store(tmp_path, 3, 6)
     job = Job({6: RuntimeError("the JVM is gone")})
     with pytest.raises(RuntimeError, match="JVM"):
-        recovery(tmp_path).restore(cast("BatchJob", job), REQUIREMENTS)
-    begun = recovery(tmp_path).restore(cast("BatchJob", job), REQUIREMENTS)
+        recovery(tmp_path).restore(cast("BatchJob", job), lambda: REQUIREMENTS)
+    begun, _ = recovery(tmp_path).restore(cast("BatchJob", job), lambda: REQUIREMENTS)
     assert begun is not None
     assert begun.header.sequence == 3
 
@@ -75,7 +75,7 @@ def lived(folder: Path, job: Job, wanted: Requirements) -> int | None:
     """Return what a life begins with; negative: what ends it; None: a replay that fails."""
     mine = recovery(folder)
     try:
-        begun = mine.restore(cast("BatchJob", job), wanted)
+        begun, _ = mine.restore(cast("BatchJob", job), lambda: wanted)
     except RuntimeError:
         assert mine.store is not None
         return -check(mine.store.last_resort([DOUBTED])[-1]).header.sequence
@@ -99,7 +99,7 @@ def test_a_model_that_began_behind_the_cut_is_replayed(tmp_path: Path) -> None:
     poor = Job({6: RuntimeError("the JVM is gone")})
     assert lived(tmp_path, poor, TRIMMED) == -6
     for _ in range(3):
-        assert recovery(tmp_path).restore(cast("BatchJob", poor), TRIMMED) is None
+        assert recovery(tmp_path).restore(cast("BatchJob", poor), lambda: TRIMMED)[0] is None
 
 
 def test_what_this_espha_cannot_read_is_there_for_the_one_before(tmp_path: Path) -> None:
@@ -110,19 +110,26 @@ def test_what_this_espha_cannot_read_is_there_for_the_one_before(tmp_path: Path)
     assert lived(tmp_path, Job({}), TRIMMED) is not None
 
 
+def test_a_broker_that_hides_the_end_of_the_log_costs_no_snapshot(tmp_path: Path) -> None:
+    """It is cut off, and takes itself for the leader; the log no longer reaches back."""
+    store(tmp_path, 6)
+    assert lived(tmp_path, Job({}), TRIMMED._replace(end={"p.M": 9, "p.I": 99})) is None
+    assert lived(tmp_path, Job({}), TRIMMED._replace(end={"p.M": 12, "p.I": 99})) == 6
+
+
 def test_a_whole_log_is_replayed_rather_than_what_ends_spark(tmp_path: Path) -> None:
     store(tmp_path, 6)
     poor = Job({6: RuntimeError("the JVM is gone")})
     with pytest.raises(RuntimeError, match="JVM"):
-        recovery(tmp_path).restore(cast("BatchJob", poor), REQUIREMENTS)
-    assert recovery(tmp_path).restore(cast("BatchJob", poor), REQUIREMENTS) is None
+        recovery(tmp_path).restore(cast("BatchJob", poor), lambda: REQUIREMENTS)
+    assert recovery(tmp_path).restore(cast("BatchJob", poor), lambda: REQUIREMENTS)[0] is None
 
 
 def test_many_refusals_are_cut_short(tmp_path: Path) -> None:
     for path in store(tmp_path, *range(1, 7)).files():
         damage(path)
     mine = recovery(tmp_path)
-    assert mine.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
+    assert mine.restore(cast("BatchJob", Job({})), lambda: REQUIREMENTS)[0] is None
     assert mine.passed_over().count("checksum of its body") == 4
     assert mine.passed_over().endswith("; and 2 more")
 
@@ -131,7 +138,7 @@ def test_a_volume_that_cannot_be_used_is_no_volume(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     mine = recovery(tmp_path / "file" / "folder")
     assert mine.store is None
-    assert mine.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
+    assert mine.restore(cast("BatchJob", Job({})), lambda: REQUIREMENTS)[0] is None
     assert mine.passed_over() == ""
 
 
@@ -191,7 +198,7 @@ def test_who_cannot_go_back_on_a_trimmed_log_takes_a_state_from_behind(diverged:
     trimmed = REQUIREMENTS._replace(first={"p.I": 19, "p.M": 12})
     mine = diverged
     with pytest.raises(NoStateError, match="order record 8"):
-        mine.restore(cast("BatchJob", Job({})), trimmed)
+        mine.restore(cast("BatchJob", Job({})), lambda: trimmed)
     assert (mine.divergences.last.behind, mine.divergences.last.at) == (8, 8)
 
 
@@ -199,7 +206,7 @@ def test_who_cannot_go_back_since_inputs_are_cut_takes_a_state_from_behind(
     tmp_path: Path, diverged: Recovery
 ) -> None:
     """The order log is whole, and retention has removed what its first records name."""
-    assert diverged.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
+    assert diverged.restore(cast("BatchJob", Job({})), lambda: REQUIREMENTS)[0] is None
     diverged.replay_failed()
     assert recovery(tmp_path).divergences.last.behind == 8
 
@@ -215,4 +222,4 @@ def test_a_base_that_is_all_there_is_stays(tmp_path: Path) -> None:
 
 
 def test_who_has_the_whole_log_goes_back_to_its_beginning(diverged: Recovery) -> None:
-    assert diverged.restore(cast("BatchJob", Job({})), REQUIREMENTS) is None
+    assert diverged.restore(cast("BatchJob", Job({})), lambda: REQUIREMENTS)[0] is None

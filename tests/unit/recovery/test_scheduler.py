@@ -1,5 +1,6 @@
 """When snapshots are written, and what a volume that fails does to an engine: nothing."""
 
+import errno
 import hashlib
 import os
 import threading
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from espha.engine.checkpoints import Checkpoints
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
@@ -217,6 +219,54 @@ def test_state_that_cannot_be_taken_is_counted(
     assert own.files() == []
     clock.now += 60
     assert not kept.due()
+
+
+def crowded(*_: object) -> None:
+    """Be a machine without room for one more thread."""
+    raise RuntimeError("can't start new thread")
+
+
+def full(*_: object) -> None:
+    """Be a process without a free file descriptor."""
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize(
+    ("what", "lacks"), [("threading.Thread.start", crowded), ("os.pipe", full)]
+)
+def test_a_machine_without_room_costs_a_snapshot_and_nothing_else(
+    tmp_path: Path,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    lacks: Callable[..., None],
+) -> None:
+    kept = scheduler(store(tmp_path), clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(what, lacks)
+        kept.keep(meta(5), Worker())
+    assert kept.facts().snapshot_failures == 1
+    clock.now += 100_000
+    assert kept.due(), "it is tried again"
+    kept.keep(meta(6), Worker(6))
+    wait(kept)
+    assert kept.facts().snapshot_sequence == 6
+
+
+@pytest.mark.parametrize(
+    ("what", "lacks"), [("threading.Thread.start", crowded), ("os.pipe", full)]
+)
+def test_a_machine_without_room_costs_a_digest_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, what: str, lacks: Callable[..., None]
+) -> None:
+    """All engines come to the same record, which would end each of them."""
+    checkpoints = Checkpoints()
+    with monkeypatch.context() as patched:
+        patched.setattr(what, lacks)
+        checkpoints.order()
+        checkpoints.begun(CheckpointBegun(sequence=5))
+        assert checkpoints.finished() == []
+    assert checkpoints.order() is not None
 
 
 @pytest.mark.parametrize(
