@@ -58,6 +58,10 @@ The fence, which takes longer, has begun by then: it does not wait for the main 
 """
 _PROMPT_S = 0.1
 """An heir that looks later than this may come too late, and asks whether it does."""
+_HEIR_S = 1.0
+"""For so long an engine of the last model keeps its place for the first commit of its heir."""
+_HEIR_RECORDS = 2
+"""The own last order record, and the heir's first one."""
 _KEEPS = (EngineState.STANDBY, EngineState.ACTIVE, EngineState.SHADOW)
 _WARM_S = 60.0
 """So often a standby uses what a take-over uses: what is idle grows cold."""
@@ -221,9 +225,13 @@ class Engine:
         self._log.keep_warm()
 
     def _look_at_role(self) -> None:
-        """Begin to fence as soon as this engine is elected, whatever its main loop is about."""
+        """Begin to fence as soon as this engine is elected, whatever its main loop is about.
+
+        Not behind the record with which the log goes over to another model: its heir leads then.
+        """
         self._leader.called.set()
-        if self._control.role is Role.ACTIVE and self._state is EngineState.STANDBY:
+        elected = self._control.role is Role.ACTIVE and self._state is EngineState.STANDBY
+        if elected and self._leads_next:
             self._begin_to_fence()
 
     def _look_at_heir(self, last: OrderRecord) -> None:
@@ -273,8 +281,24 @@ class Engine:
             self._leader.end_shadow()
         elif request.blind or (self._at.shadow and self._at.shadow.model == request.model):
             self._leader.hand_over(request.heir, switch=request.model)
+            self._wait_for_heir(request.heir)
             raise self._switched(active=True)
         return True
+
+    def _wait_for_heir(self, heir: str) -> None:
+        """Keep the place until the heir has committed, or does not come.
+
+        Else the next one in the queue would be elected, and might shut the heir out before it has
+        read that the log goes over to another model.
+        """
+        if not heir:
+            return
+        deadline = time.monotonic() + _HEIR_S
+        self._log.reopen(self._leader.publisher.committed - 1)
+        while time.monotonic() < deadline:
+            self._doing.begin(Step.WAITING)
+            if any(one.epoch > self._at.epoch for one in self._log.poll(_LOOK_S, _HEIR_RECORDS)):
+                return
 
     def _switched(self, active: bool = False) -> Switched:
         """Keep the state, for a roll-back, and return how this process ends.
@@ -304,6 +328,8 @@ class Engine:
         return wanted
 
     def _take_over(self) -> None:
+        if not self._leads_next and self._fencing is None:  # nor does it shut anybody out
+            raise self._switched()
         started = time.monotonic()
         self._witness.forget()
         self._doing.begin(Step.FENCING)

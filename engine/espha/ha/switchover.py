@@ -79,6 +79,8 @@ class HandOver:
         self._let_go = False
         self._leaves = False
         """This replica ends: it will not go on, whether its heir comes or not."""
+        self._left = False
+        """It has let go for good: its heir has not come, and the end of its session elects one."""
         self._epoch, self._heir = 0, ""
         self._taken_over = threading.Event()
 
@@ -118,7 +120,7 @@ class HandOver:
             if told.state is EngineState.ACTIVE and not asked:
                 asked = self._let_go_for_good(told)
             let_go = told.state is not EngineState.ACTIVE and not self._begun
-            if let_go and (asked or not self._member.leads):
+            if let_go and (asked or self._left or not self._member.leads):
                 return
             if ended.wait(_LEAVING_LOOK_S):
                 return
@@ -151,16 +153,19 @@ class HandOver:
         except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
             _LOG.error("nobody can be asked about the heir", error=repr(error))
             leads = False
+        goes_on = not leads and not self._leaves
         if leads:
             self._member.requeue()
-        elif self._leaves:
-            _LOG.warning("the heir has not taken over yet; the old one ends all the same")
-        else:
+        elif goes_on:
             _LOG.warning("the heir has not taken over; the old one goes on")
             self._child.make_active()
+        else:
+            _LOG.warning("the heir has not taken over yet; the old one ends all the same")
+            self._left = True
+        self._begun = False
+        if goes_on:  # last of all: ZooKeeper may be away, and whoever asks it waits
             with contextlib.suppress(KazooException, KazooTimeoutError):
                 self._member.call_for(None)
-        self._begun = False
 
     def _heir_leads(self) -> bool:
         """Wait for the heir's first commit, of which the others may know before this one reads it.

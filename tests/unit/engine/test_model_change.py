@@ -37,6 +37,8 @@ from espha.recovery.skip import order_record
 from espha.recovery.store import SnapshotMeta
 from support.models import SAMPLE
 
+LIMIT_S = 60.0
+
 PROJECT = read_project(SAMPLE)
 PLAN = topic_plan(PROJECT, "t")
 TOPIC = PLAN.inputs["cq/memory"]
@@ -289,6 +291,7 @@ class Site:
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     """Kafka, with models that are called by a letter."""
     monkeypatch.setattr(module, "model_digest", lambda project: project.name)
+    monkeypatch.setattr(module, "_HEIR_S", 0.0)
     return Kafka()
 
 
@@ -439,6 +442,53 @@ def commit(kafka: Kafka, like: OrderRecord, **fields: Any) -> None:
     told = {**like.model_dump(), "inputs": (), "records": None, "outputs": 0}
     digest = Result([], 0).digest()
     kafka.log.append(OrderRecord.model_validate({**told, "digest": digest, **fields}))
+
+
+def test_who_lets_the_next_model_lead_keeps_its_place_for_the_heirs_first_commit(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next one in the queue would be elected, and might shut the heir out."""
+    monkeypatch.setattr(module, "_HEIR_S", LIMIT_S)
+    first, seen = Site(kafka, "A", "engine-0"), list[EngineState]()
+    first.role = Role.ACTIVE
+
+    def lead() -> None:
+        seen.append(first.state)
+        last = kafka.log[-1]
+        commit(kafka, last, sequence=last.sequence + 1, epoch=last.epoch + 1, switch="", heir="")
+
+    switch = request("switch", "B", heir="engine-2", blind=True)
+    first.steps = [lambda: setattr(first, "model_request", switch), lambda: None, lead]
+    live(first, Switched)
+    assert seen == [EngineState.ACTIVE]
+    assert first.state is EngineState.LEAVING
+
+
+def test_who_is_elected_behind_the_switch_does_not_shut_the_heir_out(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows it as soon as it has read the record, though not processed it."""
+    lead(kafka, Site(kafka, "A", "engine-0"), 1)
+    other = Site(kafka, "A", "engine-1")
+    heir = Site(kafka, "B", "engine-2")
+    last = kafka.log[-1]
+    run = other.run
+
+    def elected(batches: list[Batch], transaction: int = 0) -> list[Result]:
+        if kafka.log[-1].switch:
+            other.role = Role.ACTIVE
+            other.wake()
+        return run(batches, transaction)
+
+    monkeypatch.setattr(other, "run", elected)
+
+    def switch() -> None:
+        kafka.holder = heir
+        commit(kafka, last, sequence=last.sequence + 1, switch="B", heir="engine-2")
+
+    other.steps = [switch]
+    live(other, Switched)
+    assert kafka.holder is heir
 
 
 def test_a_standby_of_the_old_model_leaves_at_the_switch(kafka: Kafka) -> None:

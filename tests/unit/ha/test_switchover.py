@@ -102,6 +102,23 @@ def test_zookeeper_is_not_needed_to_go_on() -> None:
     wait_for(line, "active")
 
 
+def test_who_goes_on_can_be_asked_again_though_zookeeper_does_not_answer() -> None:
+    """Whoever asks it while it is connected to anew waits, and nobody knows for how long."""
+    line, asked = Line("a", "b"), threading.Event()
+    giving = hand_over(line, wait_ms=50)
+    giving.ask(ACTIVE, None)
+
+    def waits(name: str | None) -> None:
+        if name is None:
+            asked.set()
+            threading.Event().wait()
+
+    line.call_for = waits  # type: ignore[method-assign]
+    giving.heard(says(EngineState.STANDBY, 3))
+    assert asked.wait(10)
+    assert giving.ask(ACTIVE, "b").reason is SwitchoverReason.BEGUN
+
+
 def test_a_machine_without_room_for_a_thread_ends_no_switchover_half_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -283,6 +300,17 @@ def test_who_ends_in_a_switchover_does_not_begin_another_one() -> None:
     line.leads = False
     assert leaving.gone.wait(10)
     assert line.told == ["call c", "heir c", "requeue"]
+
+
+def test_who_ends_in_a_switchover_whose_heir_does_not_come_does_not_wait_for_it() -> None:
+    """Nobody would lead meanwhile: the end of its session elects the next one."""
+    line = Line("a", "b")
+    leaving = Leaving(line, EngineState.STANDBY)
+    leaving.giving.ask(ACTIVE, "b")
+    leaving.says(EngineState.ACTIVE)
+    leaving.says(EngineState.STANDBY)
+    assert line.leads
+    assert leaving.gone.wait(10)
 
 
 def test_who_asks_again_meanwhile_changes_nothing() -> None:
