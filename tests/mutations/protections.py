@@ -2350,4 +2350,214 @@ MUTATIONS = (
         f"{_OPERATOR}/test_quorum.py::test_who_drips_an_answer_is_given_up",
         "DID NOT RAISE",
     ),
+    Mutation(
+        "I3",
+        "an engine helps itself while somebody may still have the right state",
+        "engine/espha/recovery/healing.py",
+        "    return bool(others) and len(waiting) == len(others), bool(known) or not others\n",
+        "    return bool(known), bool(known) or not others\n",
+        "tests/unit/recovery/test_healing.py::test_who_may_still_have_a_state_is_waited_for_longer",
+        "(True, True) == (False, True)",
+    ),
+    Mutation(
+        "live",
+        "a snapshot that others write for a diverged engine counts as ahead of the log",
+        "engine/espha/recovery/restore.py",
+        "        behind = self.divergences.last.behind\n"
+        "        if behind is not None and not self._holds(behind):\n"
+        "            self._ask_for(behind)\n"
+        "        wanted = ask()\n",
+        "        behind = self.divergences.last.behind\n"
+        "        wanted = ask()\n"
+        "        if behind is not None and not self._holds(behind):\n"
+        "            self._ask_for(behind)\n",
+        "tests/unit/recovery/test_healing.py::"
+        "test_the_snapshot_that_was_asked_for_may_be_newer_than_topics_were",
+        "NoStateError",
+    ),
+    Mutation(
+        "live",
+        "an engine asks others for what is on its own volume",
+        "engine/espha/recovery/restore.py",
+        "        return bool(self.store and self.store.files(at_least=behind))",
+        "        return False",
+        "tests/unit/recovery/test_healing.py::"
+        "test_a_state_from_behind_that_is_on_its_own_volume_is_asked_nobody_for",
+        "NoStateError",
+    ),
+    Mutation(
+        "live",
+        "one broker that hides the end of the log costs an engine its snapshots",
+        "engine/espha/recovery/candidates.py",
+        "                DOUBTED,  # or a broker",
+        "                REFUSED,  # or a broker",
+        "tests/unit/recovery/test_restore.py::"
+        "test_a_broker_that_hides_the_end_of_the_log_costs_no_snapshot",
+        "assert None == 6",
+    ),
+    Mutation(
+        "live",
+        "a snapshot of another version's format is given up",
+        "engine/espha/recovery/candidates.py",
+        "            refusal = Refusal(str(error), None)",
+        "            refusal = Refusal(str(error))",
+        "tests/unit/recovery/test_candidates.py::"
+        "test_one_of_another_format_is_there_for_the_espha_that_knows_it",
+        "assert [] == [",
+    ),
+    Mutation(
+        "live",
+        "no room for a thread beside a digest ends each engine at the same record",
+        "engine/espha/recovery/pending.py",
+        "        except RuntimeError as error:\n            os.close(self._read)",
+        "        except ZeroDivisionError as error:\n            os.close(self._read)",
+        "tests/unit/recovery/test_scheduler.py::"
+        "test_a_machine_without_room_costs_a_digest_and_nothing_else",
+        "can't start new thread",
+    ),
+    Mutation(
+        "live",
+        "no free descriptor for a digest ends each engine at the same record",
+        "engine/espha/engine/checkpoints.py",
+        "        except OSError as error:",
+        "        except ZeroDivisionError as error:",
+        "tests/unit/recovery/test_scheduler.py::"
+        "test_a_machine_without_room_costs_a_digest_and_nothing_else",
+        "Too many open files",
+    ),
+    Mutation(
+        "live",
+        "no free descriptor for a snapshot ends an engine",
+        "engine/espha/recovery/scheduler.py",
+        "            pending = Pending(str(draft.path), draft.offset)\n"
+        "        except OSError as error:",
+        "            pending = Pending(str(draft.path), draft.offset)\n"
+        "        except ZeroDivisionError as error:",
+        "tests/unit/recovery/test_scheduler.py::"
+        "test_a_machine_without_room_costs_a_snapshot_and_nothing_else",
+        "Too many open files",
+    ),
+    Mutation(
+        "I3",
+        "a difference that is known already is not looked at before a take-over",
+        "engine/espha/engine/follower.py",
+        "        self._compare()  # what was held may have told of a difference\n",
+        "",
+        "tests/unit/engine/test_gathering.py::"
+        "test_what_is_held_may_tell_of_another_state_before_a_take_over",
+        "DID NOT RAISE",
+    ),
+    Mutation(
+        "live",
+        "a standby of the last model shuts out the one that leads with the next",
+        "engine/espha/engine/engine.py",
+        "        if elected and self._leads_next:\n",
+        "        if elected:\n",
+        "tests/unit/engine/test_model_change.py::"
+        "test_who_is_elected_behind_the_switch_does_not_shut_the_heir_out",
+        "holder",
+    ),
+    Mutation(
+        "live",
+        "the heir with the next model finds another engine elected",
+        "engine/espha/engine/engine.py",
+        "            self._wait_for_heir(request.heir)\n",
+        "",
+        "tests/unit/engine/test_model_change.py::"
+        "test_who_lets_the_next_model_lead_keeps_its_place_for_the_heirs_first_commit",
+        "assert [] ==",
+    ),
+    Mutation(
+        "I1",
+        "without room for a thread an engine leads without a fence",
+        "engine/espha/engine/background.py",
+        "        if self._thread is None:\n"
+        "            self._run()\n"
+        "        else:\n"
+        "            self._thread.join()\n",
+        "        if self._thread is not None:\n            self._thread.join()\n",
+        "tests/unit/engine/test_background.py::"
+        "test_where_there_is_no_room_for_a_thread_whoever_waits_does_it",
+        "assert [] ==",
+    ),
+    Mutation(
+        "live",
+        "no room for a thread ends a supervisor, and the JVM with it",
+        "engine/espha/ha/supervisor.py",
+        "        except (RuntimeError, OSError) as error:  # no thread, or nothing, is left\n"
+        '            _LOG.error("the machine has no room',
+        "        except ZeroDivisionError as error:\n"
+        '            _LOG.error("the machine has no room',
+        "tests/unit/ha/test_supervisor.py::"
+        "test_a_machine_without_room_costs_a_life_and_not_the_supervisor",
+        "can't start new thread",
+    ),
+    Mutation(
+        "live",
+        "a child of which nobody can hear goes on",
+        "engine/espha/ha/child.py",
+        "            self.kill()\n            self._stdin.close()\n            raise",
+        "            raise",
+        "tests/unit/ha/test_supervisor.py::test_a_child_of_which_nobody_can_hear_is_ended",
+        "is_set",
+    ),
+    Mutation(
+        "live",
+        "a healthy leader's supervisor ends while it asks others about a broker",
+        "engine/espha/ha/supervisor.py",
+        "        except (RuntimeError, OSError) as error:  # no thread, or nothing, is left\n"
+        '            _LOG.error("nobody can be asked about Kafka"',
+        "        except ZeroDivisionError as error:\n"
+        '            _LOG.error("nobody can be asked about Kafka"',
+        "tests/unit/ha/test_supervisor.py::"
+        "test_who_cannot_ask_others_about_a_broker_is_not_cut_off",
+        "can't start new thread",
+    ),
+    Mutation(
+        "live",
+        "a standby's supervisor ends while it asks others about the active engine",
+        "engine/espha/ha/supervisor.py",
+        "        except (RuntimeError, OSError) as error:  # no thread, or nothing, is left\n"
+        '            _LOG.error("nobody can be asked about the active',
+        "        except ZeroDivisionError as error:\n"
+        '            _LOG.error("nobody can be asked about the active',
+        "tests/unit/ha/test_supervisor.py::test_who_cannot_ask_others_bears_no_witness",
+        "can't start new thread",
+    ),
+    Mutation(
+        "live",
+        "names are kept known no more once a thread could not start",
+        "engine/espha/protocol/resolver.py",
+        "                with contextlib.suppress(RuntimeError):  # no thread",
+        "                with contextlib.suppress(ZeroDivisionError):  # no thread",
+        "tests/unit/protocol/test_resolver.py::"
+        "test_what_is_kept_is_asked_for_again_where_a_thread_could_not_start",
+        "it is known",
+    ),
+    Mutation(
+        "live",
+        "who ends waits for an heir that does not come, and nobody leads",
+        "engine/espha/ha/switchover.py",
+        "asked or self._left or not",
+        "asked or not",
+        "tests/unit/ha/test_switchover.py::"
+        "test_who_ends_in_a_switchover_whose_heir_does_not_come_does_not_wait_for_it",
+        "assert False",
+    ),
+    Mutation(
+        "live",
+        "a switchover that has failed without ZooKeeper is never over",
+        "engine/espha/ha/switchover.py",
+        "        self._begun = False\n"
+        "        if goes_on:  # last of all: ZooKeeper may be away, and whoever asks it waits\n"
+        "            with contextlib.suppress(KazooException, KazooTimeoutError):\n"
+        "                self._member.call_for(None)\n",
+        "        if goes_on:\n"
+        "            with contextlib.suppress(KazooException, KazooTimeoutError):\n"
+        "                self._member.call_for(None)\n"
+        "        self._begun = False\n",
+        "tests/unit/ha/test_switchover.py::"
+        "test_who_goes_on_can_be_asked_again_though_zookeeper_does_not_answer",
+        "UNDER_WAY",
+    ),
 )
