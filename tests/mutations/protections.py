@@ -361,7 +361,7 @@ MUTATIONS = (
         "live",
         "the only engine there is waits for others' state for ever",
         "engine/espha/recovery/restore.py",
-        "(last.is_stuck and hopeless) or (last.is_stuck_for_long and error.alone)",
+        "(last.is_stuck and hopeless) or (last.is_stuck_for_long and error.unlikely)",
         "last.is_stuck and hopeless",
         "tests/unit/recovery/test_healing.py"
         "::test_the_only_engine_there_is_helps_itself_after_more_lives",
