@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from espha.kafka.reader import CLIENT_TUNING
 from espha.pipeline.session import open_session
 from support.deployment import Deployment
+from support.processes import descriptors
 from support.servers import JAR_CACHE, Kafka, ZooKeeper
 
 # Clients of ended tests look for the brokers when these have ended, too; said aloud, that would
@@ -27,18 +28,14 @@ MOST_LEFT_OPEN = 50
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays_open() -> Iterator[None]:
+def nothing_staysdescriptors() -> Iterator[None]:
     """A test ends its connections: behind 1,024 of them select() fails, in other tests."""
-    before = _open()
+    before = descriptors()
     yield
-    if _open() > before + MOST_LEFT_OPEN:
+    if descriptors() > before + MOST_LEFT_OPEN:
         gc.collect()
-    left = _open() - before
+    left = descriptors() - before
     assert left <= MOST_LEFT_OPEN, f"the test has left {left} files and connections open"
-
-
-def _open() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.fixture(scope="session")

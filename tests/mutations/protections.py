@@ -2471,11 +2471,8 @@ MUTATIONS = (
         "I1",
         "without room for a thread an engine leads without a fence",
         "engine/espha/engine/background.py",
-        "        if self._thread is None:\n"
-        "            self._run()\n"
-        "        else:\n"
-        "            self._thread.join()\n",
-        "        if self._thread is not None:\n            self._thread.join()\n",
+        "            self._do_now()\n",
+        "            pass\n",
         "tests/unit/engine/test_background.py::"
         "test_where_there_is_no_room_for_a_thread_whoever_waits_does_it",
         "assert [] ==",
@@ -2496,8 +2493,8 @@ MUTATIONS = (
         "live",
         "a child of which nobody can hear goes on",
         "engine/espha/ha/child.py",
-        "            self.kill()\n            self._stdin.close()\n            raise",
-        "            raise",
+        "            kept.callback(self.kill)\n",
+        "",
         "tests/unit/ha/test_supervisor.py::test_a_child_of_which_nobody_can_hear_is_ended",
         "is_set",
     ),
@@ -2559,5 +2556,72 @@ MUTATIONS = (
         "tests/unit/ha/test_switchover.py::"
         "test_who_goes_on_can_be_asked_again_though_zookeeper_does_not_answer",
         "UNDER_WAY",
+    ),
+    Mutation(
+        "live",
+        "what found no thread is done anew each time that it is waited for",
+        "engine/espha/engine/background.py",
+        "                self._done = True\n",
+        "                pass\n",
+        "tests/unit/engine/test_background.py::"
+        "test_where_there_is_no_room_for_a_thread_whoever_waits_does_it",
+        "MainThread",
+    ),
+    Mutation(
+        "live",
+        "a stay in the election that cannot begin ends its supervisor",
+        "engine/espha/ha/election.py",
+        "                with contextlib.suppress(AttributeError):  # kazoo",
+        "                with contextlib.suppress(ZeroDivisionError):  # kazoo",
+        "tests/unit/ha/test_election.py::"
+        "test_without_room_for_its_threads_a_stay_leaves_nothing_behind",
+        "AttributeError",
+    ),
+    Mutation(
+        "live",
+        "a stay in the election that cannot begin leaves threads behind",
+        "engine/espha/ha/zookeeper.py",
+        "            self._running = True\n            self.stop()\n",
+        "            pass\n",
+        "tests/unit/ha/test_election.py::"
+        "test_without_room_for_its_threads_a_stay_leaves_nothing_behind",
+        "no thread is left",
+    ),
+    Mutation(
+        "live",
+        "a child that cannot begin leaves descriptors behind, until there are none",
+        "engine/espha/ha/child.py",
+        "            unread.callback(os.close, status)\n",
+        "",
+        "tests/unit/ha/test_supervisor.py::test_a_child_that_cannot_be_heard_leaves_no_descriptor",
+        "all are closed",
+    ),
+    Mutation(
+        "I3",
+        "an engine that has been behind the record counts as one that waits for it",
+        "engine/espha/recovery/healing.py",
+        " and one.diverged_at <= sequence]",
+        "]",
+        "tests/unit/recovery/test_healing.py::"
+        "test_who_waits_for_a_later_record_has_been_at_this_one",
+        "(True, True) == (False, True)",
+    ),
+    Mutation(
+        "I3",
+        "an engine that holds the state counts as one that waits for it",
+        "engine/espha/recovery/divergence.py",
+        "            diverged_at=None if held else at,\n",
+        "            diverged_at=at,\n",
+        "tests/unit/recovery/test_healing.py::test_who_holds_a_state_from_behind_waits_for_none",
+        "assert 9 is None",
+    ),
+    Mutation(
+        "live",
+        "a snapshot that is written for nobody stays on the volume",
+        "engine/espha/recovery/store.py",
+        "            left.unlink(missing_ok=True)\n        return Draft",
+        "            pass\n        return Draft",
+        "tests/unit/recovery/test_scheduler.py::test_what_was_written_for_nobody_is_removed",
+        "assert [",
     ),
 )

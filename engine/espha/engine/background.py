@@ -14,8 +14,9 @@ class Background:
 
     def __init__(self, work: Callable[[], None], name: str) -> None:
         """Begin now."""
-        self._work = work
+        self._work, self._lock = work, threading.Lock()
         self._failure: BaseException | None = None
+        self._done = False
         self.took_s = 0.0
         """How long it took, s."""
         self._thread: threading.Thread | None = threading.Thread(
@@ -34,12 +35,18 @@ class Background:
 
     def wait(self) -> None:
         """Wait for its end; raises what it has raised."""
-        if self._thread is None:
-            self._run()
-        else:
+        if self._thread is not None:
             self._thread.join()
+        else:
+            self._do_now()
         if self._failure is not None:
             raise self._failure
+
+    def _do_now(self) -> None:
+        with self._lock:  # once, whoever waits
+            if not self._done:
+                self._run()
+                self._done = True
 
     def _run(self) -> None:
         started = time.monotonic()

@@ -11,6 +11,7 @@ follow the log again. The heir takes over when it reads that record.
 Whatever goes wrong ends the process: its state is rebuilt from the log by the next one.
 """
 
+import contextlib
 import platform
 import threading
 import time
@@ -27,7 +28,7 @@ from espha.engine.background import Background
 from espha.engine.batch_size import BatchSize
 from espha.engine.checkpoints import Checkpoints
 from espha.engine.clock import LogClock
-from espha.engine.follower import Follower, Job
+from espha.engine.follower import Diverged, Follower, Job
 from espha.engine.forgiveness import Forgiveness
 from espha.engine.inputs import Inputs
 from espha.engine.leader import Leader
@@ -38,6 +39,7 @@ from espha.engine.quarantine import BLIND, Quarantine
 from espha.engine.shadow import Ask, Shadowing, Spared, Switched
 from espha.engine.witness import Witness
 from espha.kafka.order_log import OrderLog
+from espha.kafka.reader import LogError
 from espha.kafka.writer import Fenced
 from espha.kernel import SEMANTICS
 from espha.model import Project, model_digest
@@ -295,10 +297,12 @@ class Engine:
             return
         deadline = time.monotonic() + _HEIR_S
         self._log.reopen(self._leader.publisher.committed - 1)
-        while time.monotonic() < deadline:
-            self._doing.begin(Step.WAITING)
-            if any(one.epoch > self._at.epoch for one in self._log.poll(_LOOK_S, _HEIR_RECORDS)):
-                return
+        with contextlib.suppress(LogError, Diverged):  # the next life looks at what is there
+            while time.monotonic() < deadline:
+                self._doing.begin(Step.WAITING)
+                found = self._log.poll(_LOOK_S, _HEIR_RECORDS)
+                if any(one.epoch > self._at.epoch for one in found):
+                    return
 
     def _switched(self, active: bool = False) -> Switched:
         """Keep the state, for a roll-back, and return how this process ends.

@@ -162,6 +162,7 @@ def _assemble(settings: Settings, control: Control, recovery: Recovery) -> Engin
         _Announced(job, control.doing),
         lambda: requirements(settings.bootstrap, project, plan, choice.since),
     )
+    control.divergence = recovery.divergences.facts()
     meta = begin.header if begin else None
     transactions = Transactions(session, settings.bootstrap, plan.order_log)
     transactions.warm_up(plan.of_engines(), plan.scratch, settings.name)

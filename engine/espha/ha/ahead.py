@@ -90,8 +90,8 @@ class Ahead:
         """Close the session of the one directly before, dead or not; returns at once."""
         with self._lock:
             for one in list(self._those.values())[-1:]:
-                one.closed = True
                 self._begin_to_close(one)
+                one.closed = True
 
     def stop(self) -> None:
         """Watch nobody any more."""

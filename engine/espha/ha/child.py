@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from pydantic import ValidationError
 
@@ -31,19 +32,20 @@ class Child:
         on_exit: Callable[[int], None],
     ) -> None:
         self._telling = threading.Lock()
-        stdin, told = os.pipe()
-        status, reported = os.pipe()
-        self._stdin = os.fdopen(told, "wb", buffering=0)
-        self._process = spawner.start(stdin, reported)
-        os.close(stdin)
-        os.close(reported)
-        try:
+        # What is open of a child that could not begin is closed: the next life tries again.
+        with ExitStack() as kept, ExitStack() as unread, ExitStack() as given:
+            stdin, told = os.pipe()
+            given.callback(os.close, stdin)
+            self._stdin = kept.enter_context(os.fdopen(told, "wb", buffering=0))
+            status, reported = os.pipe()
+            given.callback(os.close, reported)
+            unread.callback(os.close, status)
+            self._process = spawner.start(stdin, reported)
+            kept.callback(self.kill)
             threading.Thread(target=self._listen, args=(status, on_status), daemon=True).start()
+            unread.pop_all()  # the thread closes it
             threading.Thread(target=self._wait, args=(on_end, on_exit), daemon=True).start()
-        except RuntimeError:
-            self.kill()
-            self._stdin.close()
-            raise
+            kept.pop_all()
 
     def make_active(self) -> None:
         """Tell the child that it is elected; a child that has just died is no error."""

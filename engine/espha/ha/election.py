@@ -122,7 +122,7 @@ class Membership:
         try:
             self._client.start_async()
             threading.Thread(target=self._keep_alive, name="keep-alive", daemon=True).start()
-        except RuntimeError:
+        except (RuntimeError, OSError):
             self.close()
             raise
 
@@ -214,7 +214,8 @@ class Membership:
     def _end_session(self) -> None:
         with self._starting:
             try:
-                self._client.stop()
+                with contextlib.suppress(AttributeError):  # kazoo, where it has never begun
+                    self._client.stop()
             finally:
                 self._client.close()
 

@@ -34,7 +34,7 @@ from espha.protocol.status import ReplicaStatus, Shown, shown
 from espha.protocol.switchover import PATH as SWITCHOVER
 from espha.protocol.switchover import SwitchoverAnswer, SwitchoverRequest
 from espha.recovery.listing import kept_snapshots
-from espha.recovery.store import SnapshotStore
+from espha.recovery.store import SnapshotError, SnapshotStore, read_header
 
 StatusSource = Callable[[], ReplicaStatus]
 HandOver = Callable[[str | None], SwitchoverAnswer]
@@ -142,7 +142,9 @@ class _Server(ThreadingHTTPServer):
     def open_snapshot(self, before: int | None, model: str) -> BinaryIO | None:
         """Open the newest snapshot, of a model where one is named; None where there is none."""
         for path in self.store.of(model).files(before) if self.store else []:
-            with suppress(OSError):  # replaced by a newer one just now
+            # Replaced by a newer one just now; or of another version of espha.
+            with suppress(OSError, SnapshotError), path.open("rb") as file:
+                read_header(file)
                 return path.open("rb")
         return None
 

@@ -170,6 +170,7 @@ class Supervisor:
     def status(self) -> ReplicaStatus:
         """Return what `/status` shows: the child's last line and the supervisor's own facts."""
         member, told, trouble = self._member, self._status, self._trouble
+        heartbeats = self._heartbeats
         alive = not (self._child is None or self._child_ended.is_set() or self._hangs)
         state = told.state if told else EngineState.STARTING
         progress = told.progress if told else None
@@ -187,7 +188,7 @@ class Supervisor:
             kills=self._kills,
             znode=member.znode if member else None,
             zookeeper=member.state if member else None,
-            watched=self._heartbeats.watched if self._heartbeats else None,
+            watched=heartbeats.watched if heartbeats else None,
             kafka_reachable=self._kafka.reachable if self._kafka else None,
             kafka_silent_ms=self._kafka.silent_ms if self._kafka else (),
             kafka_heard_ms=self._kafka.heard_ms if self._kafka else (),
@@ -240,6 +241,12 @@ class Supervisor:
             self._watch_over(self._child)
         except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
             _LOG.error("the machine has no room for this life", error=repr(error))
+            self._trouble = ChildStatus(
+                state=EngineState.FAILED,
+                in_sync=False,
+                message=f"the machine has no room for it: {error!r}",
+            )
+            self._last_error = self._trouble.message, round(time.time(), 3)
             self._blameless = True
             if self._child:
                 self._child.kill()
@@ -374,15 +381,13 @@ class Supervisor:
     def _bear_witness(self, member: Membership) -> None:
         """Depose the active engine when it does not take its input, and it is not Kafka's fault."""
         try:
-            suspected = self._kafka and self._kafka.settled and self._witness.suspects()
+            if self._kafka and self._kafka.settled and self._witness.suspects():
+                _LOG.error("the active engine does not take its input; its session is closed")
+                member.depose_leader()
+                self._depositions += 1
+                self._witness.deposed()
         except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
             _LOG.error("nobody can be asked about the active engine", error=repr(error))
-            return
-        if suspected:
-            _LOG.error("the active engine does not take its input; its session is closed")
-            self._depositions += 1
-            self._witness.deposed()
-            member.depose_leader()
 
     def _heard(self, status: ChildStatus) -> None:
         if status.in_sync and not (self._status and self._status.in_sync):

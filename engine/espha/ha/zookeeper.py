@@ -166,6 +166,15 @@ class _Brisk(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no 
         super().__init__()
         self._limit_s = limit_s
 
+    def start(self) -> None:
+        # Without room for both of its threads, kazoo forgets the one that has begun.
+        try:
+            super().start()
+        except RuntimeError:
+            self._running = True
+            self.stop()
+            raise
+
     def select(self, *args: Any, **kwargs: Any) -> Any:
         # Epoll would need a descriptor for each look; without one, a sound connection were lost.
         return selector_select(*args, **kwargs, selectors_module=_POLL)

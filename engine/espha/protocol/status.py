@@ -380,7 +380,7 @@ class ReplicaStatus(Message):
     diverged_at: int | None = Field(
         None,
         description="Order record of which this engine has made something else twice: it takes the "
-        "state of an engine that has gone behind it. Nothing once it has written a snapshot since.",
+        "state of an engine that has gone behind it. Nothing once it has that.",
     )
     snapshot_age_s: Annotated[float | None, GAUGE] = Field(
         None, description="Seconds since the newest snapshot last said all there was."

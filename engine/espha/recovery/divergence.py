@@ -160,10 +160,12 @@ class DivergenceLog:
 
     def facts(self) -> DivergenceFacts:
         """Return what the status shows."""
+        at = self.last.behind
+        held = at is not None and self._store and self._store.files(at_least=at)
         return DivergenceFacts(
             diverged_total=self.last.total,
             diverged=self.last.message,
-            diverged_at=self.last.behind,
+            diverged_at=None if held else at,
         )
 
     @property

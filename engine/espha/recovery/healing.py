@@ -53,8 +53,10 @@ def statuses(peers: Sequence[str], name: str, limit_s: float = TIMEOUT_S) -> Sta
     return {at: status for at, status in every.items() if status and status.name != name}
 
 
-def hope(peers: Sequence[str], name: str) -> tuple[bool, bool]:
+def hope(peers: Sequence[str], name: str, sequence: int) -> tuple[bool, bool]:
     """Return whether it is hopeless, or unlikely, that others have a state (`NoStateError`).
+
+    One that waits for a state from behind a later order record than `sequence` has been there.
 
     A replica that is down has an address, as long as its pod has one. So nobody else is there when
     this replica's own address is the only one.
@@ -64,7 +66,7 @@ def hope(peers: Sequence[str], name: str) -> tuple[bool, bool]:
     known = [one for one in others if one is not None]
     if not every or any(one.in_sync for one in known):
         return False, False
-    waiting = [one for one in known if one.diverged_at is not None]
+    waiting = [one for one in known if one.diverged_at is not None and one.diverged_at <= sequence]
     return bool(others) and len(waiting) == len(others), bool(known) or not others
 
 
@@ -128,7 +130,7 @@ def have_snapshot_written(
             _ask(active[0], token)
         if now - active_seen > _NOBODY_S:
             text = f"nobody is active who could have {_wanted(sequence)}"
-            raise NoStateError(text, *hope(peers(), name))
+            raise NoStateError(text, *hope(peers(), name, sequence))
         if now - moved > _STILL_S:
             raise NoStateError(f"{active[0]} does not write {_wanted(sequence)}")
         sleep(_LOOK_S)

@@ -339,6 +339,8 @@ class SnapshotStore:
         body = Written(LARGEST_BODY, "0" * 64, "0" * 64)
         header = header_of(meta, body, engine, runtime, 1 << 43)
         size = len(_MAGIC) + _LENGTH_BYTES + len(_text(header)) + _SUM_BYTES
+        for left in self.folder.glob(f"{_PREFIX}*{UNFINISHED}"):  # nobody waits for it any more
+            left.unlink(missing_ok=True)
         return Draft(meta, _unfinished(self.path(meta)), size)
 
     def finish(self, draft: Draft, header: Header) -> Path:

@@ -20,8 +20,9 @@ def test_where_there_is_no_room_for_a_thread_whoever_waits_does_it(
         patched.setattr(threading.Thread, "start", crowded)
         fence = Background(lambda: done.append(threading.current_thread().name), "fence")
     assert done == []
-    fence.wait()
-    assert done == [threading.current_thread().name]
+    for _ in range(2):
+        fence.wait()
+        assert done == [threading.current_thread().name]
 
 
 def test_what_it_raises_is_raised_to_whoever_waits() -> None:

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from itertools import pairwise
-from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import pytest
@@ -17,6 +16,7 @@ from espha.ha import heartbeat
 from espha.ha.heartbeat import End, HeartbeatServer, Monitor, own_address
 from espha.local.waiting import wait_until
 from espha.protocol.lifeline import Lifeline
+from support.processes import descriptors
 
 BEACON = """
 import sys
@@ -255,12 +255,12 @@ def test_a_process_that_is_about_to_end_says_so(ends: Ends) -> None:
 
 def test_a_lifeline_holds_no_more_connections_than_it_needs() -> None:
     port = Lifeline("127.0.0.1", 0).port
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = descriptors()
     flood = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
     for connection in flood[:60]:
         connection.settimeout(10)
         assert connection.recv(1) == b""
-    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 100 + 40
+    assert descriptors() <= before + 100 + 40
     for connection in flood:
         connection.close()
 

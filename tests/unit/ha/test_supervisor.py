@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -10,6 +11,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from espha.ha import supervisor
+from espha.ha.child import Child
 from espha.ha.election import Membership
 from espha.ha.kafka_probe import KafkaProbe
 from espha.ha.spawner import Process, Spawner
@@ -17,6 +19,8 @@ from espha.ha.supervisor import Supervisor
 from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState, KillReason, Role
 from espha.protocol.status import ChildStatus
+from support.processes import descriptors
+from support.servers import wait_until
 from support.status import engine_status
 
 LIMIT_S = 60.0
@@ -205,6 +209,7 @@ def test_a_machine_without_room_costs_a_life_and_not_the_supervisor(
     assert made.child.started == 0
     assert made.supervisor._heartbeats is not None
     assert made.supervisor._heartbeats._closed.is_set()
+    assert "has no room" in made.supervisor.status().message
     made.life.start()
     assert made.place.closed.wait(LIMIT_S), "the next life has begun"
     assert made.child.started == 1
@@ -227,6 +232,29 @@ def test_a_child_of_which_nobody_can_hear_is_ended(
         made.supervisor._live()
     assert made.child.started == 1
     assert killed.is_set()
+
+
+@pytest.mark.parametrize("room", range(2))
+def test_a_child_that_cannot_be_heard_leaves_no_descriptor(
+    monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """Life follows upon life, until there is room again."""
+    start, begun = threading.Thread.start, count()
+    before = descriptors()
+
+    def crowded(thread: threading.Thread) -> None:
+        if next(begun) >= room:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def nothing(*_: object) -> None:
+        """Hear it."""
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", crowded)
+        with pytest.raises(RuntimeError):
+            Child(Unending(), nothing, lambda: None, nothing)
+    wait_until(lambda: descriptors() == before, LIMIT_S, "all are closed")
 
 
 class Brokers:

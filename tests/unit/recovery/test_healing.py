@@ -298,10 +298,27 @@ def test_what_is_in_doubt_serves_where_nobody_can_recompute_the_log(
 def test_whoever_does_not_answer_is_there_all_the_same(tmp_path: Path, peer: Make) -> None:
     myself, other = peer(), peer()
     myself.name = "engine-0"
-    assert hope([myself.address], "engine-0") == (False, True)
-    assert hope([myself.address, "127.0.0.1:1"], "engine-0") == (False, False)
-    assert hope([myself.address, other.address], "engine-0") == (False, False)
-    assert hope([], "engine-0") == (False, False), "nobody knows the name"
+    assert hope([myself.address], "engine-0", 9) == (False, True)
+    assert hope([myself.address, "127.0.0.1:1"], "engine-0", 9) == (False, False)
+    assert hope([myself.address, other.address], "engine-0", 9) == (False, False)
+    assert hope([], "engine-0", 9) == (False, False), "nobody knows the name"
+
+
+@pytest.mark.parametrize(("at", "hopeless"), [(None, False), (9, True), (20, False)])
+def test_who_waits_for_a_later_record_has_been_at_this_one(
+    peer: Make, at: int | None, hopeless: bool
+) -> None:
+    other = peer(state=EngineState.DIVERGED)
+    other.diverged_at = at
+    assert hope([other.address], "engine-0", 9) == (hopeless, True)
+
+
+def test_who_holds_a_state_from_behind_waits_for_none(tmp_path: Path) -> None:
+    own = store(tmp_path, 2)
+    diverge_twice(recovery(own.folder))
+    assert recovery(own.folder).divergences.facts().diverged_at == 9
+    written(own, 12)
+    assert recovery(own.folder).divergences.facts().diverged_at is None
 
 
 def test_the_one_that_is_alone_is_named(tmp_path: Path, peer: Make) -> None:

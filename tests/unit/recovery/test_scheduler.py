@@ -253,6 +253,27 @@ def test_a_machine_without_room_costs_a_snapshot_and_nothing_else(
     assert kept.facts().snapshot_sequence == 6
 
 
+def test_what_was_written_for_nobody_is_removed(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that writes it may begin when nobody waits for it any more."""
+    own, late = store(tmp_path), list[Path]()
+    kept = scheduler(own, clock)
+
+    def begin(order: CheckpointOrder) -> CheckpointBegun:
+        late.append(Path(order.path))
+        return CheckpointBegun(sequence=5)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", crowded)
+        kept.keep(meta(5), begin)
+    late[0].write_bytes(b"state")
+    clock.now += 100_000
+    kept.keep(meta(6), Worker(6))
+    wait(kept)
+    assert [path.name for path in own.folder.iterdir()] == [own.files()[0].name]
+
+
 @pytest.mark.parametrize(
     ("what", "lacks"), [("threading.Thread.start", crowded), ("os.pipe", full)]
 )
