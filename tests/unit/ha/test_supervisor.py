@@ -254,7 +254,7 @@ def test_a_child_that_cannot_be_heard_leaves_no_descriptor(
         patched.setattr(threading.Thread, "start", crowded)
         with pytest.raises(RuntimeError):
             Child(Unending(), nothing, lambda: None, nothing)
-    wait_until(lambda: descriptors() == before, LIMIT_S, "all are closed")
+    wait_until(lambda: descriptors() <= before, LIMIT_S, "all are closed")
 
 
 class Brokers:
