@@ -28,7 +28,7 @@ MOST_LEFT_OPEN = 50
 
 
 @pytest.fixture(autouse=True)
-def nothing_staysdescriptors() -> Iterator[None]:
+def nothing_stays_open() -> Iterator[None]:
     """A test ends its connections: behind 1,024 of them select() fails, in other tests."""
     before = descriptors()
     yield
