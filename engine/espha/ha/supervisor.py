@@ -241,12 +241,8 @@ class Supervisor:
             self._watch_over(self._child)
         except (RuntimeError, OSError) as error:  # no thread, or nothing, is left
             _LOG.error("the machine has no room for this life", error=repr(error))
-            self._trouble = ChildStatus(
-                state=EngineState.FAILED,
-                in_sync=False,
-                message=f"the machine has no room for it: {error!r}",
-            )
-            self._last_error = self._trouble.message, round(time.time(), 3)
+            text = f"the machine has no room for it: {error!r}"
+            self._note(ChildStatus(state=EngineState.FAILED, in_sync=False, message=text))
             self._blameless = True
             if self._child:
                 self._child.kill()
@@ -399,9 +395,7 @@ class Supervisor:
         self._judge.heard(status.activity)
         self._witness.heard(status)
         if status.message:
-            if self._trouble is None or self._trouble.message != status.message:
-                self._last_error = status.message, round(time.time(), 3)
-            self._trouble = status
+            self._note(status)
         elif status.in_sync:
             self._trouble = None
         if status.divergence:  # stays visible until the next life has read it from its volume
@@ -415,6 +409,11 @@ class Supervisor:
             self._member.withdraw()
         if self._hand_over:
             self._hand_over.heard(status)
+
+    def _note(self, trouble: ChildStatus) -> None:
+        if self._trouble is None or self._trouble.message != trouble.message:
+            self._last_error = trouble.message, round(time.time(), 3)
+        self._trouble = trouble
 
     def _switch_over(self, to: str | None) -> SwitchoverAnswer:
         if self._hand_over is None:

@@ -27,7 +27,7 @@ from espha.recovery.store import (
     DOUBTED,
     REFUSED,
     Header,
-    NewerFormatError,
+    OtherFormatError,
     Snapshot,
     SnapshotError,
     SnapshotStore,
@@ -164,7 +164,7 @@ class SnapshotCandidates:
         except OSError as error:
             self.refuse(path.name, str(error.strerror))
             return None
-        except NewerFormatError as error:
+        except OtherFormatError as error:
             refusal = Refusal(str(error), None)
         except SnapshotError as error:
             refusal = Refusal(str(error))

@@ -152,6 +152,16 @@ class DivergenceLog:
         """Note that nobody had a state from behind the record in this life."""
         self._keep(self.last.model_copy(update={"times": self.last.times + 1}))
 
+    @property
+    def waits_behind(self) -> int | None:
+        """The order record from behind which somebody else's state is needed; None: it is there.
+
+        What is on the own volume is somebody else's: what this engine had written was set aside.
+        """
+        behind = self.last.behind
+        held = behind is not None and self._store and self._store.files(at_least=behind)
+        return None if held else behind
+
     def settle(self) -> None:
         """Note that the engine has been in sync since: its newer snapshots are good."""
         if self.last.at is not None or self.last.before is not None:
@@ -160,12 +170,10 @@ class DivergenceLog:
 
     def facts(self) -> DivergenceFacts:
         """Return what the status shows."""
-        at = self.last.behind
-        held = at is not None and self._store and self._store.files(at_least=at)
         return DivergenceFacts(
             diverged_total=self.last.total,
             diverged=self.last.message,
-            diverged_at=None if held else at,
+            diverged_at=self.waits_behind,
         )
 
     @property

@@ -107,8 +107,8 @@ class Recovery:
             LogError: see `requirements`.
         """
         behind = self.divergences.last.behind
-        if behind is not None and not self._holds(behind):
-            self._ask_for(behind)
+        if self.divergences.waits_behind is not None:
+            self._ask_for(self.divergences.waits_behind)
         wanted = ask()
         at_least = 0 if behind is None or self.forgives else behind
         before = behind if self.forgives else self.divergences.last.before
@@ -142,13 +142,6 @@ class Recovery:
     def peers(self) -> list[str]:
         """Return the addresses of all replicas' supervisors."""
         return addresses(self._settings.peers)
-
-    def _holds(self, behind: int) -> bool:
-        """Whether a state from behind an order record is on the own volume.
-
-        It is somebody else's: those that this engine had written itself were set aside.
-        """
-        return bool(self.store and self.store.files(at_least=behind))
 
     def _ask_for(self, behind: int) -> None:
         """Have a snapshot written by who has gone behind an order record; or learn to forgive."""

@@ -50,7 +50,7 @@ class SnapshotError(Exception):
     """A snapshot cannot be used; the text says why."""
 
 
-class NewerFormatError(SnapshotError):
+class OtherFormatError(SnapshotError):
     """A snapshot is of a format that another espha knows: that one may be back."""
 
 
@@ -202,7 +202,7 @@ def _read_front(source: Source) -> tuple[Header, bytes]:
         if not magic.startswith(_LEAD):
             raise SnapshotError("it does not begin as a snapshot does")
         other = magic[len(_LEAD) :].strip().decode(errors="replace")
-        raise NewerFormatError(f"its format is {other}, not {_VERSION.decode()}")
+        raise OtherFormatError(f"its format is {other}, not {_VERSION.decode()}")
     length = _exactly(source, _LENGTH_BYTES)
     size = int.from_bytes(length, "big")
     if size > _LONGEST_HEADER:
@@ -216,7 +216,7 @@ def _read_front(source: Source) -> tuple[Header, bytes]:
         return Header.model_validate_json(header), before + checksum
     except ValidationError as error:
         text = f"its header has {error.error_count()} fields that this espha does not know"
-        raise NewerFormatError(text) from None
+        raise OtherFormatError(text) from None
 
 
 def _check_body(source: Source, header: Header, out: Callable[[bytes], object]) -> None:
@@ -272,11 +272,14 @@ class SnapshotStore:
             OSError: it cannot be made or written to.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        for left in self.folder.glob(f"*{UNFINISHED}"):
-            left.unlink(missing_ok=True)  # whoever writes it may still be about to end
+        self._remove_unfinished()
         probe = self.folder / f"probe{UNFINISHED}"
         probe.write_bytes(b"")
         probe.unlink(missing_ok=True)
+
+    def _remove_unfinished(self, prefix: str = "") -> None:
+        for left in self.folder.glob(f"{prefix}*{UNFINISHED}"):
+            left.unlink(missing_ok=True)  # whoever writes it may still be about to end
 
     def of(self, model: str) -> "SnapshotStore":
         """Return the same folder, of which only this model's snapshots are meant."""
@@ -339,8 +342,7 @@ class SnapshotStore:
         body = Written(LARGEST_BODY, "0" * 64, "0" * 64)
         header = header_of(meta, body, engine, runtime, 1 << 43)
         size = len(_MAGIC) + _LENGTH_BYTES + len(_text(header)) + _SUM_BYTES
-        for left in self.folder.glob(f"{_PREFIX}*{UNFINISHED}"):  # nobody waits for it any more
-            left.unlink(missing_ok=True)
+        self._remove_unfinished(_PREFIX)  # nobody waits for those any more
         return Draft(meta, _unfinished(self.path(meta)), size)
 
     def finish(self, draft: Draft, header: Header) -> Path:
