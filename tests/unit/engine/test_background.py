@@ -5,19 +5,13 @@ import threading
 import pytest
 
 from espha.engine.background import Background
+from support.processes import room_for
 
 
-def test_where_there_is_no_room_for_a_thread_whoever_waits_does_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_there_is_no_room_for_a_thread_whoever_waits_does_it() -> None:
     """A fence that nobody has made must not count as made."""
-
-    def crowded(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     done: list[str] = []
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", crowded)
+    with room_for(0):
         fence = Background(lambda: done.append(threading.current_thread().name), "fence")
     assert done == []
     for _ in range(2):

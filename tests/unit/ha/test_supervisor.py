@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -19,7 +18,7 @@ from espha.ha.supervisor import Supervisor
 from espha.protocol.settings import Settings
 from espha.protocol.states import EngineState, KillReason, Role
 from espha.protocol.status import ChildStatus
-from support.processes import descriptors
+from support.processes import crowded, descriptors, room_for
 from support.servers import wait_until
 from support.status import engine_status
 
@@ -223,37 +222,23 @@ def test_a_child_of_which_nobody_can_hear_is_ended(
     made, killed = HungLife(tmp_path), threading.Event()
     monkeypatch.setattr(made.child, "kill", killed.set)
 
-    def crowded(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", crowded)
-        made.supervisor._election = False
+    made.supervisor._election = False
+    with room_for(0):
         made.supervisor._live()
     assert made.child.started == 1
     assert killed.is_set()
 
 
 @pytest.mark.parametrize("room", range(2))
-def test_a_child_that_cannot_be_heard_leaves_no_descriptor(
-    monkeypatch: pytest.MonkeyPatch, room: int
-) -> None:
+def test_a_child_that_cannot_be_heard_leaves_no_descriptor(room: int) -> None:
     """Life follows upon life, until there is room again."""
-    start, begun = threading.Thread.start, count()
     before = descriptors()
-
-    def crowded(thread: threading.Thread) -> None:
-        if next(begun) >= room:
-            raise RuntimeError("can't start new thread")
-        start(thread)
 
     def nothing(*_: object) -> None:
         """Hear it."""
 
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", crowded)
-        with pytest.raises(RuntimeError):
-            Child(Unending(), nothing, lambda: None, nothing)
+    with room_for(room), pytest.raises(RuntimeError):
+        Child(Unending(), nothing, lambda: None, nothing)
     wait_until(lambda: descriptors() <= before, LIMIT_S, "all are closed")
 
 
@@ -281,11 +266,6 @@ def test_a_broker_that_answers_while_others_are_asked_cuts_nobody_off(
     brokers = Brokers((True, True, False), (True, True, not still_silent))
     scene.supervisor._kafka = cast("KafkaProbe", brokers)
     assert scene.supervisor._is_cut_off() is still_silent
-
-
-def crowded(*_: object) -> bool:
-    """Be a machine without room for one more thread."""
-    raise RuntimeError("can't start new thread")
 
 
 def test_who_cannot_ask_others_about_a_broker_is_not_cut_off(

@@ -13,6 +13,7 @@ from espha.protocol.http import NoAnswerError
 from espha.protocol.states import EngineState, Step, SwitchoverReason
 from espha.protocol.status import ChildStatus, InputProgress, ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
+from support.processes import crowded
 from support.servers import wait_until
 from support.status import engine_status
 
@@ -122,9 +123,6 @@ def test_who_goes_on_can_be_asked_again_though_zookeeper_does_not_answer() -> No
 def test_a_machine_without_room_for_a_thread_ends_no_switchover_half_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def crowded(peers: str) -> list[str]:
-        raise RuntimeError("can't start new thread")
-
     monkeypatch.setattr("espha.ha.switchover.addresses", crowded)
     line = Line("a", "b")
     giving = hand_over(line, wait_ms=50, peers="x")

@@ -11,6 +11,7 @@ import pytest
 from espha.local.waiting import wait_until
 from espha.protocol import resolver
 from espha.protocol.resolver import Resolver
+from support.processes import crowded, room_for
 
 Answer = Callable[[], list[str]]
 LIMIT_S = 60.0
@@ -71,17 +72,12 @@ def test_what_was_known_serves_while_nobody_answers(
 
 
 def test_a_thread_that_could_not_start_keeps_nobody_from_asking(
-    name: Callable[[Answer], None], monkeypatch: pytest.MonkeyPatch
+    name: Callable[[Answer], None],
 ) -> None:
-    def crowded(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     found = Resolver()
     name(lambda: ["10.0.0.1"])
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", crowded)
-        with pytest.raises(RuntimeError):
-            found.addresses("heads")
+    with room_for(0), pytest.raises(RuntimeError):
+        found.addresses("heads")
     assert found.addresses("heads") == ["10.0.0.1"]
 
 
@@ -117,13 +113,13 @@ def test_what_is_kept_is_asked_for_again_where_a_thread_could_not_start(
     name(lambda: ["10.0.0.1"])
     start, refused = threading.Thread.start, list[threading.Thread]()
 
-    def crowded(thread: threading.Thread) -> None:
+    def limited(thread: threading.Thread) -> None:
         if thread.name == "resolver" and not refused:
             refused.append(thread)
-            raise RuntimeError("can't start new thread")
+            crowded()
         start(thread)
 
-    monkeypatch.setattr(threading.Thread, "start", crowded)
+    monkeypatch.setattr(threading.Thread, "start", limited)
     found.keep(["heads"], stop)
     wait_until(lambda: found.last_known("heads") == ["10.0.0.1"], LIMIT_S, "it is known")
     assert refused

@@ -16,6 +16,7 @@ from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.scheduler import SnapshotScheduler
 from espha.recovery.store import DOUBTED, Draft, Header, SnapshotStore, check
+from support.processes import crowded, room_for
 from unit.recovery.samples import BODY, body_of, meta, store, written
 
 
@@ -221,11 +222,6 @@ def test_state_that_cannot_be_taken_is_counted(
     assert not kept.due()
 
 
-def crowded(*_: object) -> None:
-    """Be a machine without room for one more thread."""
-    raise RuntimeError("can't start new thread")
-
-
 def full(*_: object) -> None:
     """Be a process without a free file descriptor."""
     raise OSError(errno.EMFILE, "Too many open files")
@@ -253,9 +249,7 @@ def test_a_machine_without_room_costs_a_snapshot_and_nothing_else(
     assert kept.facts().snapshot_sequence == 6
 
 
-def test_what_was_written_for_nobody_is_removed(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_written_for_nobody_is_removed(tmp_path: Path, clock: Clock) -> None:
     """The process that writes it may begin when nobody waits for it any more."""
     own, late = store(tmp_path), list[Path]()
     kept = scheduler(own, clock)
@@ -264,8 +258,7 @@ def test_what_was_written_for_nobody_is_removed(
         late.append(Path(order.path))
         return CheckpointBegun(sequence=5)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", crowded)
+    with room_for(0):
         kept.keep(meta(5), begin)
     late[0].write_bytes(b"state")
     clock.now += 100_000
