@@ -342,7 +342,6 @@ class SnapshotStore:
         body = Written(LARGEST_BODY, "0" * 64, "0" * 64)
         header = header_of(meta, body, engine, runtime, 1 << 43)
         size = len(_MAGIC) + _LENGTH_BYTES + len(_text(header)) + _SUM_BYTES
-        self._remove_unfinished(_PREFIX)  # nobody waits for those any more
         return Draft(meta, _unfinished(self.path(meta)), size)
 
     def finish(self, draft: Draft, header: Header) -> Path:
@@ -364,6 +363,8 @@ class SnapshotStore:
             self.drop(draft)
             raise
         sync_folder(self.folder)
+        with contextlib.suppress(OSError):
+            self._remove_unfinished(_PREFIX)  # nobody waits for those any more
         self._remove_old(path, header.model)
         for old in self.of(header.model).last_resort((DOUBTED, DIVERGED)):
             self.set_aside(old)

@@ -15,7 +15,7 @@ from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, Checkpoi
 from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.scheduler import SnapshotScheduler
-from espha.recovery.store import DOUBTED, Draft, Header, SnapshotStore, check
+from espha.recovery.store import DOUBTED, UNFINISHED, Draft, Header, SnapshotStore, check
 from support.processes import crowded, room_for
 from unit.recovery.samples import BODY, body_of, meta, store, written
 
@@ -247,6 +247,36 @@ def test_a_machine_without_room_costs_a_snapshot_and_nothing_else(
     kept.keep(meta(6), Worker(6))
     wait(kept)
     assert kept.facts().snapshot_sequence == 6
+
+
+@pytest.mark.parametrize("call", ["scandir", "unlink", "open"])
+def test_the_engine_itself_does_not_touch_the_volume(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """It may be read-only by now, or not answer at all."""
+    own, mine = store(tmp_path), threading.current_thread()
+    left = own.folder / f"snapshot-{3:020d}.espha{UNFINISHED}"
+    left.write_bytes(b"state")
+    really = getattr(os, call)
+
+    def of_others(*args: Any, **named: Any) -> Any:
+        if threading.current_thread() is mine and str(args[0]).startswith(str(own.folder)):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return really(*args, **named)
+
+
+    def begin(order: CheckpointOrder) -> CheckpointBegun:
+        one = threading.Thread(target=Worker(), args=(order,))
+        one.start()
+        one.join()
+        return CheckpointBegun(sequence=5)
+
+    kept = scheduler(own, clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, of_others)
+        kept.keep(meta(5), begin)
+        wait(kept)
+    assert [path.name for path in own.folder.iterdir()] == [own.files()[0].name]
 
 
 def test_what_was_written_for_nobody_is_removed(tmp_path: Path, clock: Clock) -> None:
