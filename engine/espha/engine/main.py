@@ -209,6 +209,7 @@ def _choice(settings: Settings, control: Control, recovery: Recovery) -> Choice:
         follows=lambda: control.follow.wait(_INSTRUCTED_S),
     )
     recovery.meant_for(choice.digest)
+    control.divergence = recovery.divergences.facts()
     return choice
 
 

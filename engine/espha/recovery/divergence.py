@@ -78,6 +78,7 @@ class DivergenceLog:
     def __init__(self, store: SnapshotStore | None) -> None:
         self._store, self._model = store, ""
         self._finishing, self._condemned = threading.Lock(), False
+        self._has_state = False
         self.last = self._read()
 
     def condemn(self) -> None:
@@ -112,6 +113,7 @@ class DivergenceLog:
             message: what differs, for people.
             broken: topic and offset of the input record that could not be processed, if that is it.
         """
+        self._has_state = False
         last = self.last
         times = last.times + 1 if last.at == sequence else 1
         before = None
@@ -152,13 +154,17 @@ class DivergenceLog:
         """Note that nobody had a state from behind the record in this life."""
         self._keep(self.last.model_copy(update={"times": self.last.times + 1}))
 
+    def began(self) -> None:
+        """Note that this life has a state to go on from: it waits for nobody's."""
+        self._has_state = True
+
     @property
     def waits_behind(self) -> int | None:
         """The order record from behind which somebody else's state is needed; None: it is there.
 
         What is on the own volume is somebody else's: what this engine had written was set aside.
         """
-        behind = self.last.behind
+        behind = None if self._has_state else self.last.behind
         held = behind is not None and self._store and self._store.files(at_least=behind)
         return None if held else behind
 

@@ -123,6 +123,7 @@ class Recovery:
             raise NoStateError(
                 f"no snapshot from behind order record {at_least} fits{self.passed_over()}"
             )
+        self.divergences.began()
         return begun, wanted
 
     def replay_failed(self) -> None:
