@@ -61,17 +61,22 @@ class Ahead:
         Args:
             znodes: their znodes.
             found: what stands in those that are new.
+
+        Raises:
+            RuntimeError: no thread is left; who is not watched is `unknown`.
         """
         with self._lock:
             before = self._those
             self._those, self._count = {}, len(znodes)
-            for znode in znodes:
-                if znode in before:
-                    self._those[znode] = before.pop(znode)
-                elif znode in found:
-                    self._those[znode] = self._watch(znode, found[znode])
-            for one in before.values():
-                one.stop()
+            try:
+                for znode in znodes:
+                    if znode in before:
+                        self._those[znode] = before.pop(znode)
+                    elif znode in found:
+                        self._those[znode] = self._watch(znode, found[znode])
+            finally:
+                for one in before.values():
+                    one.stop()
             ended = self._ended_ones()
         # It may lead now, though it might not when they ended.
         leads = bool(ended) and len(ended) == len(znodes) and self._succeed(ended)
@@ -100,12 +105,16 @@ class Ahead:
 
     def _watch(self, znode: str, info: MemberInfo) -> _One:
         one = _One(info)
-        if info.address:
-            one.monitors.append(
-                Monitor(info.address, lambda how: self._ended(znode, how), self._timeout_ms)
-            )
-        if info.lifeline:
-            one.monitors.append(Monitor(info.lifeline, lambda how: self._ended(znode, how)))
+        try:
+            if info.address:
+                one.monitors.append(
+                    Monitor(info.address, lambda how: self._ended(znode, how), self._timeout_ms)
+                )
+            if info.lifeline:
+                one.monitors.append(Monitor(info.lifeline, lambda how: self._ended(znode, how)))
+        except RuntimeError:
+            one.stop()
+            raise
         return one
 
     def _ended(self, znode: str, how: End) -> None:
@@ -116,7 +125,10 @@ class Ahead:
             if how is End.SILENT and znode != next(reversed(self._those)):
                 # The one between looks after it; whether it is still silent then is another matter.
                 one.stop()
-                self._those[znode] = self._watch(znode, one.info)
+                try:
+                    self._those[znode] = self._watch(znode, one.info)
+                except RuntimeError:  # no thread is left: whoever looks at the queue next does it
+                    del self._those[znode]
                 return
             one.end = how
             ended = self._ended_ones()

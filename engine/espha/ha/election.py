@@ -152,11 +152,20 @@ class Membership:
             self._ahead.depose()
 
     def join(self, lifeline: str = "") -> None:
-        """Stand for election, at the end of the queue; the child's `lifeline` is there."""
+        """Stand for election, at the end of the queue; the child's `lifeline` is there.
+
+        Once it stands for it, and to be called again until then: there may be no thread left.
+        """
         if self._joined:
             return
-        self._joined, self._lifeline = True, lifeline
-        threading.Thread(target=self._run, name="election", daemon=True).start()
+        self._lifeline = lifeline
+        standing = threading.Thread(target=self._run, name="election", daemon=True)
+        try:
+            standing.start()
+        except RuntimeError as error:
+            _LOG.error("election has to wait for this machine", error=repr(error))
+        else:
+            self._joined = True
 
     def requeue(self) -> None:
         """Go from wherever this is in the queue to its end; be elected again from there."""

@@ -145,7 +145,12 @@ class HandOver:
             self._taken_over.set()
         if status.state is EngineState.STANDBY and not self._let_go:
             self._let_go = True
-            threading.Thread(target=self._wait_for_heir, name="hand-over", daemon=True).start()
+            waits = threading.Thread(target=self._wait_for_heir, name="hand-over", daemon=True)
+            try:
+                waits.start()
+            except RuntimeError as error:  # no thread is left; the next status tries again
+                _LOG.error("nobody can wait for the heir", error=repr(error))
+                self._let_go = False
 
     def _wait_for_heir(self) -> None:
         try:

@@ -79,8 +79,12 @@ def _answers(peers: Sequence[str], limit_s: float) -> dict[str, ReplicaStatus | 
 
     if not peers:
         return {}
-    with ThreadPoolExecutor(len(peers)) as pool:
-        return dict(zip(peers, pool.map(asked, peers), strict=True))
+    try:
+        with ThreadPoolExecutor(len(peers)) as pool:
+            return dict(zip(peers, pool.map(asked, peers), strict=True))
+    except RuntimeError as error:  # no thread is left
+        _LOG.error("nobody can be asked", error=repr(error))
+        return dict.fromkeys(peers)
 
 
 def newest(peers: Sequence[str], name: str) -> int:

@@ -19,3 +19,17 @@ def test_without_room_for_its_threads_a_stay_leaves_nothing_behind(
         Membership("127.0.0.1:1", "/e", "a", 1000, lambda: None)
     wait_until(lambda: set(threading.enumerate()) <= before, 60, "no thread is left")
     wait_until(lambda: descriptors() <= held, 60, "no descriptor is left")
+
+
+def test_who_finds_no_thread_to_stand_for_election_tries_again() -> None:
+    """The engine goes on, and says each tenth of a second that it could lead."""
+    stays = Membership("127.0.0.1:1", "/e", "a", 1000, lambda: None)
+    try:
+        before = set(threading.enumerate())
+        with room_for(0):
+            stays.join()
+        stays.join()
+        new = set(threading.enumerate()) - before
+        assert "election" in {thread.name for thread in new}
+    finally:
+        stays.close()

@@ -13,7 +13,7 @@ from espha.protocol.http import NoAnswerError
 from espha.protocol.states import EngineState, Step, SwitchoverReason
 from espha.protocol.status import ChildStatus, InputProgress, ReplicaStatus
 from espha.protocol.switchover import SwitchoverAnswer
-from support.processes import crowded
+from support.processes import crowded, room_for
 from support.servers import wait_until
 from support.status import engine_status
 
@@ -130,6 +130,16 @@ def test_a_machine_without_room_for_a_thread_ends_no_switchover_half_way(
     giving.heard(says(EngineState.STANDBY, 3))
     wait_for(line, "active", "call None")
     wait_until(lambda: not giving._begun, 10, "it is over")
+
+
+def test_who_finds_no_thread_to_wait_for_the_heir_tries_again() -> None:
+    line = Line("a", "b")
+    giving = hand_over(line, wait_ms=50)
+    giving.ask(ACTIVE, None)
+    with room_for(0):
+        giving.heard(says(EngineState.STANDBY, 3))
+    giving.heard(says(EngineState.STANDBY, 3))
+    wait_for(line, "active", "call None")
 
 
 def test_an_heir_of_whom_the_others_know_is_not_deposed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from espha.recovery.candidates import Requirements
 from espha.recovery.healing import NoStateError, have_snapshot_written, hope, sides, statuses
 from espha.recovery.restore import Recovery
 from espha.recovery.store import check
+from support.processes import room_for
 from unit.recovery.samples import REQUIREMENTS, store, written
 
 SHOWN = "open sesame"
@@ -319,6 +320,27 @@ def test_who_holds_a_state_from_behind_waits_for_none(tmp_path: Path) -> None:
     assert recovery(own.folder).divergences.facts().diverged_at == 9
     written(own, 12)
     assert recovery(own.folder).divergences.facts().diverged_at is None
+
+
+def test_who_has_begun_waits_for_nobody(tmp_path: Path, peer: Make) -> None:
+    """It has helped itself; others must not take it for one that waits when it restarts."""
+    own = store(tmp_path / "own", 2)
+    for _ in range(4):
+        recovery(own.folder).divergences.diverged(9, 5, "order record 9: …")
+    mine = recovery(own.folder)
+    assert mine.divergences.facts().diverged_at == 9
+    assert (restored(mine), mine.forgives) == (2, True)
+    assert mine.divergences.facts().diverged_at is None
+    mine.divergences.diverged(9, 2, "order record 9: …")
+    assert mine.divergences.facts().diverged_at == 9
+
+
+def test_who_finds_no_thread_to_ask_others_goes_on_without_their_word(peer: Make) -> None:
+    """It has diverged, and has to note that first of all."""
+    active = peer()
+    with room_for(0):
+        assert statuses([active.address], "engine-0") == {}
+    assert list(statuses([active.address], "engine-0")) == [active.address]
 
 
 def test_the_one_that_is_alone_is_named(tmp_path: Path, peer: Make) -> None:
