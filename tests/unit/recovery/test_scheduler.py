@@ -264,7 +264,6 @@ def test_the_engine_itself_does_not_touch_the_volume(
             raise OSError(errno.EROFS, "Read-only file system")
         return really(*args, **named)
 
-
     def begin(order: CheckpointOrder) -> CheckpointBegun:
         one = threading.Thread(target=Worker(), args=(order,))
         one.start()
