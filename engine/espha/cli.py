@@ -150,7 +150,10 @@ def graph(
 
 @app.command(context_settings={"ignore_unknown_options": True})
 def supervise(
-    child: Annotated[list[str], typer.Argument(help="An espha command, or a program by its path")],
+    child: Annotated[
+        list[str],
+        typer.Argument(help="An espha command, with or without `espha`, or a program by its path"),
+    ],
     election: Annotated[bool, typer.Option(help="Stand for election in ZooKeeper")] = True,
 ) -> None:
     """Run a child process, in the election for the active role; serve status over HTTP."""
@@ -159,6 +162,9 @@ def supervise(
     from espha.ha.spawner import CommandSpawner, ForkServerSpawner, Spawner
     from espha.ha.supervisor import supervise as run
 
+    child = child[1:] if child[0] == "espha" else child
+    if not child:
+        raise typer.BadParameter("it has to say which command", param_hint="CHILD…")
     spawner: Spawner
     if child == ["engine"]:
         spawner = ForkServerSpawner([sys.executable, "-m", "espha.engine.fork_server"])
@@ -403,7 +409,7 @@ def verify(
     ),
     prefix: Annotated[str, typer.Option(envvar="ESPHA_PREFIX", help="Topic prefix")] = "",
     deployment: Annotated[
-        str, typer.Option(envvar="ESPHA_DEPLOYMENT", help="<namespace>/<name>")
+        str, typer.Option(envvar="ESPHA_DEPLOYMENT", help="NAMESPACE/NAME")
     ] = "default/espha",
     source: Annotated[str, typer.Option(help="Source window, if there are several")] = "",
     window: Annotated[str, typer.Option(help="Output window, if there are several")] = "",
@@ -448,9 +454,7 @@ app.add_typer(dlq, name="dlq")
 BootstrapOption = Annotated[str, typer.Option(envvar="ESPHA_BOOTSTRAP", help="Kafka servers")]
 ModelOption = Annotated[Path, typer.Option(envvar="ESPHA_MODEL", help="The model's XML")]
 PrefixOption = Annotated[str, typer.Option(envvar="ESPHA_PREFIX", help="Topic prefix")]
-DeploymentOption = Annotated[
-    str, typer.Option(envvar="ESPHA_DEPLOYMENT", help="<namespace>/<name>")
-]
+DeploymentOption = Annotated[str, typer.Option(envvar="ESPHA_DEPLOYMENT", help="NAMESPACE/NAME")]
 WindowFilter = Annotated[
     str, typer.Option("--window", metavar="[QUERY/]WINDOW", help="Those of this window")
 ]

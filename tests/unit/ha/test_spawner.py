@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from espha.cli import app
 from espha.ha import spawner as launch
 from espha.ha.spawner import CommandSpawner, ForkServerSpawner, Process, Spawner
 
@@ -131,3 +133,36 @@ def test_a_command_is_started_for_each_life(started: list[Spawner], tmp_path: Pa
         process, answer = begin(command, told)
         assert os.read(answer, 9) == told
         assert ended(process) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "command"),
+    [
+        ("engine", ForkServerSpawner, "-m espha.engine.fork_server"),
+        ("espha engine", ForkServerSpawner, "-m espha.engine.fork_server"),
+        ("adapter input --config F", CommandSpawner, "-m espha.cli adapter input --config F"),
+        ("espha adapter input --config F", CommandSpawner, "-m espha.cli adapter input --config F"),
+        ("/bin/sleep 9", CommandSpawner, "9"),
+    ],
+)
+def test_a_command_of_espha_is_named_with_or_without_espha(
+    monkeypatch: pytest.MonkeyPatch, words: str, kind: type[Spawner], command: str
+) -> None:
+    """`espha supervise -- espha engine` is what people write, and what the documentation says."""
+    told: list[CommandSpawner | ForkServerSpawner] = []
+    monkeypatch.setattr(
+        "espha.ha.supervisor.supervise",
+        lambda settings, spawner, election: told.append(spawner),
+    )
+    variables = {"ESPHA_BOOTSTRAP": "127.0.0.1:1", "ESPHA_ZOOKEEPER": "127.0.0.1:1"}
+    result = CliRunner().invoke(app, ["supervise", "--", *words.split()], env=variables)
+    assert result.exit_code == 0, result.output
+    assert type(told[0]) is kind
+    assert " ".join(told[0]._command[1:]) == command
+
+
+def test_espha_alone_is_no_command_to_supervise() -> None:
+    variables = {"ESPHA_BOOTSTRAP": "127.0.0.1:1"}
+    result = CliRunner().invoke(app, ["supervise", "--", "espha"], env=variables)
+    assert result.exit_code == 2
+    assert "which command" in result.output
