@@ -118,7 +118,9 @@ class Settings(BaseModel):
     token: str = Field(
         "",
         repr=False,
-        description="What others than this pod must show for a switchover; empty: they cannot ask.",
+        description="The deployment's secret, which others than this pod must show for a "
+        "switchover, a snapshot, or a change of the model. It also protects the znodes. Empty: "
+        "others cannot ask, but anybody may read snapshots, and the znodes are open.",
     )
     ack_log: Path | None = Field(
         None,

@@ -319,7 +319,7 @@ class ReplicaStatus(Message):
         "", description="What was wrong the last time, in all lives; empty: nothing was."
     )
     last_error_at: Annotated[float | None, GAUGE] = Field(
-        None, description="Seconds since 1970 at which that was said first."
+        None, description="When the last error was said first, in seconds since 1970."
     )
     restarts: Annotated[int, GAUGE] = Field(
         0, description="How often the supervisor has started the child again."
@@ -366,7 +366,9 @@ class ReplicaStatus(Message):
         "open; empty: none.",
     )
     held_s: Annotated[float, GAUGE] = Field(
-        0.0, description="For how long that is so, in seconds; 0: it is not."
+        0.0,
+        description="For how long an input topic could not be read on because of an open "
+        "transaction, in seconds; 0: none is held.",
     )
     depositions: Annotated[int, GAUGE] = Field(
         0,

@@ -280,7 +280,7 @@ class Topics(Part):
     prefix: Prefix | None = Field(
         None,
         description="First part of all topic names (HOST_PORT in SAS ESP). When absent: what the "
-        "model's connectors say, else <namespace>_<name>.",
+        "model's connectors say, else NAMESPACE_NAME.",
     )
     replication_factor: int | None = Field(
         None,

@@ -177,8 +177,9 @@ class Spec(Part):
     )
     pvc_policy: PvcPolicy = Field(
         "Retain",
-        description="What happens to the volumes of Kafka, ZooKeeper and the engines when the "
-        "deployment is deleted: they are kept, for a deployment of the same name, or deleted.",
+        description="What happens to the volumes of Kafka, ZooKeeper, the engines, and input "
+        "adapters with `storage` when the deployment is deleted: they are kept, for a deployment "
+        "of the same name, or deleted.",
     )
 
     @property
