@@ -85,8 +85,8 @@ docs: venv ## the documentation's site, into build/site
 wheel: venv ## dist/espha-*.whl, with our jar in it
 	@$(PYTHON) -m tools.wheel
 
-bench: jars ## measurements
-	@$(PYTEST) tests/bench
+bench: jars ## measurements that need no cluster
+	@$(PYTEST) tests/bench --ignore=tests/bench/test_fifty_deployments.py --ignore=tests/bench/test_wait.py
 
 .PHONY: jars
 jars: venv

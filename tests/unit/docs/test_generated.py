@@ -53,5 +53,5 @@ def test_the_page_of_conditions_has_every_condition_and_reason() -> None:
     unusual = {Reason.STARTING, Reason.ROLLING_OUT, Reason.PAUSED, Reason.LOW, Reason.CRITICAL}
     reasons = {str(one) for one in Reason if (not one.holds and one not in usual) or one in unusual}
     conditions = set(checks.judge(healthy(webhook="")))
-    events = {"FailedOver", "TakenOver", "Diverged"}
+    events = {"FailedOver", "TakenOver", "Diverged", "HandingOver"}
     assert named == conditions | reasons | set(get_args(Phase)) | events
