@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from kubernetes.client.exceptions import ApiException
 
 from espha.protocol.http import at
-from espha_operator.api.deployment import Deployment
+from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT, REPLACE
-from espha_operator.reconcile import growth, replacing
+from espha_operator.reconcile import growth, replacing, versions
 from espha_operator.reconcile.annotations import requested
 from espha_operator.reconcile.cluster import Cluster, reason
 from espha_operator.reconcile.growth import CLAIM, SERVERS, SET, Grower
@@ -202,14 +202,15 @@ class DiskKeeper:
 
     def _trim(self, kafka: KafkaTalk, scene: Scene, rooms: list[Room]) -> str:
         facts = scene.facts
-        if not _is_trimmed(facts.deployment) or facts.planned is None or facts.paused:
+        model = _trimmed_for(facts)
+        if model is None:
             return ""
         topics = facts.topics
         if topics is None or topics.error or topics.missing:
             return "Waits for the topics."
         scarce = any(one.share >= WARN for one in rooms)
         return self._trimmer.step(
-            kafka, facts, facts.planned, scene.addresses, scene.token(), scarce=scarce
+            kafka, facts, model, scene.addresses, scene.token(), scarce=scarce
         )
 
     def _mark(self, facts: Facts, claims: tuple[Claim, ...], made: str) -> None:
@@ -245,6 +246,16 @@ def _counts(deployment: Deployment) -> dict[str, int]:
 
 def _is_trimmed(deployment: Deployment) -> bool:
     return deployment.spec.topics.trimmed
+
+
+def _trimmed_for(facts: Facts) -> ModelFacts | None:
+    """Return the model behind whose snapshots logs are trimmed now; None: they are left alone.
+
+    It is the one that leads: one in the shadow may read other topics.
+    """
+    if not _is_trimmed(facts.deployment) or facts.paused:
+        return None
+    return versions.leading(facts.deployment, facts.versions, facts.engines, facts.planned)
 
 
 def _may_ask(facts: Facts) -> bool:

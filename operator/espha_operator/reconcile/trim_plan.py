@@ -11,7 +11,8 @@ that is needed can go:
 3. No engine that answers may be behind: one that is not in sync holds up everything, because it
    reads what would be deleted; but not for ever, as one that never comes back would fill the disks,
    and only for minutes where they are nearly full.
-4. The newest snapshot of an earlier model counts for a day: a roll-back goes on from there.
+4. The newest snapshot of an earlier model counts for a day: a roll-back goes on from there. Such a
+   model may read other topics. It needs the order log all the same, and its own inputs stay whole.
 5. What is not of these topics, as Kafka knows them by their ids, counts for nothing.
 """
 
@@ -100,7 +101,7 @@ def decide(view: View) -> Trim:
     reached = min(one.engine.sequence for one in view.engines if one.in_sync and one.engine)
     if min(one.sequence for one in needed) > reached:
         return Trim(ask=ask, why="An engine is still behind the newest snapshots.")
-    return Trim(_before(view, [*needed, *_earlier(view, model)]), ask)
+    return Trim(_before(view, needed, _earlier(view, model)), ask)
 
 
 def _fitting(view: View, kept: Sequence[KeptSnapshot], model: str) -> list[KeptSnapshot]:
@@ -124,8 +125,14 @@ def _earlier(view: View, model: str) -> list[KeptSnapshot]:
     return [
         one
         for one in chain.from_iterable(view.kept.values())
-        if one.model != model and _is_of(view, one) and view.now_ms - one.made < ROLL_BACK_MS
+        if one.model != model and _goes_on(view, one) and view.now_ms - one.made < ROLL_BACK_MS
     ]
+
+
+def _goes_on(view: View, one: KeptSnapshot) -> bool:
+    """Tell whether an earlier model goes on from a snapshot, as far as its topics are known."""
+    known = all(view.ids.get(topic, then) == then for topic, then in one.topics.items())
+    return known and view.order_log in one.topics
 
 
 def _to_ask(
@@ -152,8 +159,12 @@ def _to_ask(
     return asked if age >= old else ""
 
 
-def _before(view: View, needed: Sequence[KeptSnapshot]) -> dict[str, int]:
-    before = {view.order_log: min(one.order_log for one in needed)}
+def _before(
+    view: View, needed: Sequence[KeptSnapshot], earlier: Sequence[KeptSnapshot]
+) -> dict[str, int]:
+    before = {view.order_log: min(one.order_log for one in (*needed, *earlier))}
     for topic in set(view.ids).intersection(*(one.inputs for one in needed)):
-        before[topic] = min(one.inputs[topic] for one in needed)
+        readers = [*needed, *(one for one in earlier if topic in one.topics)]
+        if all(topic in one.inputs for one in readers):
+            before[topic] = min(one.inputs[topic] for one in readers)
     return before

@@ -48,7 +48,7 @@ class Trimmer:
         Args:
             kafka: the deployment's.
             facts: what runs.
-            model: the deployment's.
+            model: the one that leads.
             addresses: `host:port` of the engines' supervisors, by name.
             token: what to show to an engine that is to write a snapshot.
             scarce: disks are nearly full.

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from espha.protocol.snapshots import KeptSnapshot
+from espha.protocol.states import EngineState
+from espha_operator.api.deployment import ModelVersion
 from espha_operator.reconcile import disks, plan, trimming
 from espha_operator.reconcile.disks import DiskKeeper, Look, Scene
 from espha_operator.reconcile.kafka_talk import Quorum, TalkError
 from espha_operator.reconcile.observe import Pod
 from espha_operator.resources import zookeeper
+from support.status import engine_status
 from unit.operator.memory import Clock, MemoryCluster
 from unit.operator.samples import MODEL, deployment, healthy, without
 
@@ -262,6 +266,38 @@ def test_topics_are_left_alone_while_no_snapshot_is_known(play: _Play) -> None:
     assert play.known is not None
     assert "0 of 2 engines have a snapshot" in play.known.trim_held
     assert play.talk.deleted == [{}]
+
+
+def test_while_a_model_runs_in_the_shadow_the_topics_of_the_one_that_leads_are_trimmed(
+    play: _Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        '<project name="before"><contqueries><contquery name="cq"><windows>'
+        '<window-source name="memory"><schema><fields>'
+        '<field name="id" type="int64" key="true"/>'
+        "</fields></schema></window-source></windows></contquery></contqueries></project>"
+    )
+    topic, log = "HAtopic1_31415.before.cq.memory.I", MODEL.order_log
+    made = KeptSnapshot(
+        sequence=5,
+        made=0,
+        model="leads",
+        order_log=3,
+        inputs={topic: 4},
+        topics={topic: "id", log: "id"},
+    )
+    monkeypatch.setattr(trimming, "_kept", lambda address: (made,))
+    active = engine_status("demo-engine-0", EngineState.ACTIVE, model_digest="leads")
+    assert active.engine
+    told = active.engine.model_copy(update={"log_model": "leads"})
+    play.seen(
+        deployment=deployment(topics={"prefix": MODEL.prefix}, engines={"replicas": 1}),
+        versions=(ModelVersion("leads", text),),
+        engines=(active.model_copy(update={"progress": told}),),
+    )
+    assert play.known is not None
+    assert play.known.trim_held == ""
+    assert play.talk.deleted == [{log: 3, topic: 4}]
 
 
 def test_volumes_that_never_tell_that_they_have_grown_are_looked_at_seldom(play: _Play) -> None:

@@ -139,6 +139,16 @@ def test_the_way_back_to_an_earlier_model_stays_open_for_a_day() -> None:
     assert decide(view(kept={**there, "e-0": [gone]})).before["p.M"] == 140
 
 
+def test_the_way_back_is_open_to_a_model_of_other_windows() -> None:
+    """It says nothing of topics that its model does not read: these are trimmed as ever."""
+    earlier = kept(10, model="old", topics={"p.M": "id-m", "p.old.I": "x"}, inputs={"p.old.I": 5})
+    there = {**view().kept, "e-0": [earlier]}
+    assert decide(view(kept=there)).before == {"p.M": 20, "p.a.I": 700, "p.b.I": 70}
+    for topics in ({"p.M": "id-other"}, {"other.M": "id-other"}):
+        foreign = earlier.model_copy(update={"topics": topics})
+        assert decide(view(kept={**there, "e-0": [foreign]})).before["p.M"] == 140
+
+
 def test_snapshots_of_a_topic_that_was_made_anew_count_for_nothing() -> None:
     """Their offsets are those of another topic: they would remove what is needed."""
     trim = decide(view(ids={**IDS, "p.a.I": "id-new"}))
