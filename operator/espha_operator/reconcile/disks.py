@@ -169,18 +169,20 @@ class DiskKeeper:
             foreign=_foreign(deployment, kept),
         )
         quorum, others = Quorum(), Others(error="it was not asked.", serving=serving)
-        trimmed = False
+        model, held, trimmed = _trimmed_for(scene.facts), "", False
         if _may_ask(scene.facts):
             try:
                 with talk(deployment.bootstrap) as kafka:
                     if not deployment.spec.kafka.external:
                         rooms += _brokers(deployment, kafka.rooms())
                         quorum = kafka.quorum()
-                    others = Others(absent=kafka.absent(), serving=serving)
-                    facts = replace(facts, trim_held=self._trim(kafka, scene, rooms))
+                        others = Others(absent=kafka.absent(), serving=serving)
+                    held = self._trim(kafka, scene, rooms, model)
                     trimmed = _is_trimmed(deployment)
             except TalkError as error:
-                others = Others(error=str(error), serving=serving)
+                if others.error:  # else they are known, and only the trimming has failed
+                    others = Others(error=str(error), serving=serving)
+                held = f"{str(error).rstrip('.')}." if model else ""
         self._mark(scene.facts, claims, made)
         formatted, allowed = storage.may_format(
             deployment.spec.kafka.replicas, kept, quorum.ends, quorum.leader, quorum.certain
@@ -188,6 +190,7 @@ class DiskKeeper:
         facts = replace(
             facts,
             rooms=self._with_silent(rooms),
+            trim_held=held,
             trimmed=trimmed,
             formatted=formatted,
             may_format=allowed,
@@ -200,11 +203,12 @@ class DiskKeeper:
         before = self._seen.facts.rooms if self._seen else ()
         return (*rooms, *(one for one in before if one.owner not in told))
 
-    def _trim(self, kafka: KafkaTalk, scene: Scene, rooms: list[Room]) -> str:
-        facts = scene.facts
-        model = _trimmed_for(facts)
+    def _trim(
+        self, kafka: KafkaTalk, scene: Scene, rooms: list[Room], model: ModelFacts | None
+    ) -> str:
         if model is None:
             return ""
+        facts = scene.facts
         topics = facts.topics
         if topics is None or topics.error or topics.missing:
             return "Waits for the topics."

@@ -300,6 +300,40 @@ def test_while_a_model_runs_in_the_shadow_the_topics_of_the_one_that_leads_are_t
     assert play.talk.deleted == [{log: 3, topic: 4}]
 
 
+@pytest.mark.parametrize("failing", ["delete_before", "ids"])
+def test_why_logs_cannot_be_trimmed_is_said(
+    play: _Play, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """What Kafka has said before stands: a broker may be replaced all the same."""
+
+    def refused(_: Any) -> None:
+        raise TalkError("Kafka at k:9092: not authorized")
+
+    monkeypatch.setattr(play.talk, failing, refused)
+    play.seen()
+    assert play.known is not None
+    assert play.known.trim_held == "Kafka at k:9092: not authorized."
+    assert play._seen is not None
+    assert (play._seen.others.error, play._seen.others.absent) == ("", {1})
+    play.seen(paused=True)
+    assert play.known.trim_held == ""
+
+
+def test_of_an_external_kafka_nobody_asks_what_its_brokers_lack(
+    play: _Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have so many topics that the answer takes too long."""
+
+    def endless() -> frozenset[int]:
+        raise TalkError("no end of answers")
+
+    monkeypatch.setattr(play.talk, "absent", endless)
+    external = {"external": {"bootstrapServers": ["k:9092"]}}
+    play.seen(deployment=deployment(kafka=external))
+    assert play.known is not None
+    assert "0 of 2 engines have a snapshot" in play.known.trim_held
+
+
 def test_volumes_that_never_tell_that_they_have_grown_are_looked_at_seldom(play: _Play) -> None:
     """It was each three seconds for ever, with a connection to Kafka each time."""
     wanted = zookeeper.zookeeper(deployment(zookeeper={"storage": {"size": "2Gi"}}))
