@@ -95,6 +95,8 @@ class Roller:
 
     def _step(self, resource: Object, facts: Facts, seen: Observed) -> str:
         step = rolling.retreat(facts)
+        if step.action == "wait":
+            step = rolling.mend(_scene(facts, seen), step)
         if step.action == "none":
             scene = _scene(facts, seen)
             if any(scene.outdated(one) for one in scene.sets if one.component == "adapter"):

@@ -172,6 +172,12 @@ def decide(scene: Scene) -> Step:
     return Step(step.action, step.pod, step.to, f"{left} {why}; {step.message}.")
 
 
+def mend(scene: Scene, held: Step) -> Step:
+    """Replace a pod that serves nobody although all else is held; it may be what is waited for."""
+    step = _ending(scene) or _replace_broken(scene)
+    return replace(step, message=f"{held.message} {step.message}.") if step else held
+
+
 def needs_brokers(scene: Scene) -> bool:
     """Say whether the next step depends on what Kafka says."""
     asked = decide(replace(scene, brokers=Brokers(error=_UNASKED)))

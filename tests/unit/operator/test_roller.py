@@ -35,6 +35,7 @@ class World:
     def __init__(self) -> None:
         self.revision = dict.fromkeys(SETS, "v1")
         self.pods = {f"{one}-{number}": "v1" for one in SETS for number in range(3)}
+        self.trouble: dict[str, str] = {}
         self.active = "demo-engine-1"
         self.done: list[str] = []
         self.refusal: ApiException | None = None
@@ -50,6 +51,7 @@ class World:
             raise self.refusal
         self.done.append(pod)
         self.pods[pod] = self.revision[pod.rpartition("-")[0]]
+        self.trouble.pop(pod, None)
 
     def create(self, wanted: dict[str, Any]) -> None:
         """Take an Event."""
@@ -88,7 +90,8 @@ class World:
                 uid=f"uid of {name}",
                 set=name.rpartition("-")[0],
                 revision=revision,
-                ready=True,
+                ready=name not in self.trouble,
+                trouble=self.trouble.get(name, ""),
             )
             for name, revision in self.pods.items()
         )
@@ -286,3 +289,19 @@ def test_scaling_down_asks_the_active_engine_first(world: World) -> None:
     assert "it hands over to demo-engine-0" in world.step(deployment=fewer)
     assert world.done == ["Event HandingOver", "switch to demo-engine-0"]
     assert world.step(deployment=fewer) == ""
+
+
+def test_an_engine_that_is_to_stay_is_mended_although_scaling_down_waits_for_it(
+    world: World,
+) -> None:
+    """Its pod gets the template that cures it only when it is made anew."""
+    world.revision["demo-engine"] = "v2"
+    world.trouble["demo-engine-0"] = "ImagePullBackOff"
+    waits = {
+        "deployment": samples.deployment(engines={"replicas": 1}),
+        "engines": (engine_status("demo-engine-1", EngineState.ACTIVE),),
+    }
+    held = "demo-engine-1 is active and too many; none of those that stay is in step."
+    assert world.step(**waits) == f"{held} demo-engine-0 is replaced: ImagePullBackOff."
+    assert world.step(**waits) == held
+    assert world.done == ["demo-engine-0"]
