@@ -75,6 +75,7 @@ async def event(type: str | None, body: kopf.Body, memo: kopf.Memo, **_: Any) ->
     if type == "DELETED":
         memo.cluster.store.remove(KIND, resource)
         memo.fleet.remove(which)
+        # Behind the store, in which a step that claims looks whether it is still there.
         memo.order_logs.drop(meta["uid"])
         await asyncio.to_thread(memo.leases.keep_only, memo.fleet.namespaces)
         return

@@ -222,10 +222,16 @@ class Reconciler:
 
     def _conflict(self, deployment: Deployment, model: ModelFacts) -> Verdict | None:
         other = self._order_logs.claim(deployment, model.prefix)
+        if not self._is_there(deployment.uid):  # its claim was dropped before it was made
+            self._order_logs.drop(deployment.uid)
         if not other:
             return None
         text = f"{other} writes topics {model.prefix}.* on the same Kafka, and came first:"
         return Verdict(Reason.CONFLICT, f"{text} give spec.topics.prefix another value.")
+
+    def _is_there(self, uid: str) -> bool:
+        resource = self._cluster.get(KIND, self._namespace, self._name)
+        return resource is not None and resource["metadata"]["uid"] == uid
 
     def _read_model(
         self, deployment: Deployment, known: tuple[ModelVersion, ...]

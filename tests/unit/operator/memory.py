@@ -113,6 +113,8 @@ class MemoryCluster:
     def apply_status(self, namespace: str, name: str, status: Object) -> Object:
         """Set a deployment's status."""
         self.writes.append("status")
+        if ("EspHaDeployment", name) not in self.objects:
+            raise refusal(404, f'esphadeployments.espha.dev "{name}" not found')
         self.objects["EspHaDeployment", name]["status"] = status
         return self.objects["EspHaDeployment", name]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from espha_operator.reconcile import observe
+from espha_operator.reconcile.fleet import Keeper
 from support.status import engine_status
 from unit.operator import samples
 from unit.operator.memory import MemoryCluster, Object, Play, refusal, status
@@ -163,6 +164,24 @@ def test_two_deployments_do_not_share_an_order_log(cluster: MemoryCluster, steps
     steps.order_logs.drop("uid-0")
     steps.until_quiet()
     assert status(cluster)["conditions"][0]["reason"] == "Valid"
+
+
+def test_one_that_goes_in_the_middle_of_a_step_keeps_no_order_log(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step goes on behind the word that it has gone, and nobody would say so again."""
+    servers = {"external": {"bootstrapServers": ["a:9092"]}}
+    cluster.objects["EspHaDeployment", "demo"]["spec"]["kafka"] = servers
+    steps.until_quiet()
+
+    def goes(pod: observe.Pod) -> None:
+        cluster.objects.pop(("EspHaDeployment", "demo"), None)
+        steps.order_logs.drop("uid-1")
+
+    monkeypatch.setattr(observe, "ask_engine", goes)
+    Keeper(("shop", "demo", "uid-1"), steps, lambda _: True).turn()
+    successor = replace(samples.deployment(kafka=servers), uid="uid-2")
+    assert steps.order_logs.claim(successor, samples.MODEL.prefix) == ""
 
 
 def test_one_that_has_lost_its_order_log_is_not_changed_any_more(
