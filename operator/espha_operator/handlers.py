@@ -77,11 +77,12 @@ async def event(type: str | None, body: kopf.Body, memo: kopf.Memo, **_: Any) ->
         memo.fleet.remove(which)
         # Behind the store, in which a step that claims looks whether it is still there.
         memo.order_logs.drop(meta["uid"])
-        await asyncio.to_thread(memo.leases.keep_only, memo.fleet.namespaces)
+        await asyncio.to_thread(memo.leases.keep_only, lambda: memo.fleet.namespaces)
         return
     memo.cluster.store.put(KIND, resource)
-    memo.leases.want(meta["namespace"])
     memo.fleet.add(which, later=type is None)
+    # Behind it: a namespace without deployments may lose its lease at any time.
+    memo.leases.want(meta["namespace"])
 
 
 @kopf.on.probe(id="deployments")

@@ -205,10 +205,16 @@ class Leaseholder:
             leases = dict(self._leases)
         return {where: one.holder for where, one in leases.items() if not one.held}
 
-    def keep_only(self, namespaces: set[str]) -> None:
-        """Let go of the leases of other namespaces: there is nothing to do any more."""
+    def keep_only(self, namespaces: Callable[[], set[str]]) -> None:
+        """Let go of the leases of other namespaces: there is nothing to do any more.
+
+        Args:
+            namespaces: tells where there is something to do. It is asked when nobody can want a
+                lease in between: one that is wanted behind its answer is made anew.
+        """
         with self._lock:
-            gone = {where: one for where, one in self._leases.items() if where not in namespaces}
+            needed = namespaces()
+            gone = {where: one for where, one in self._leases.items() if where not in needed}
             for where in gone:
                 del self._leases[where]
         for where, one in gone.items():
@@ -216,7 +222,7 @@ class Leaseholder:
 
     def release(self) -> None:
         """Let go of all leases."""
-        self.keep_only(set())
+        self.keep_only(set)
 
     def _keep(self, namespace: str, lease: Lease) -> None:
         said = ""
@@ -227,6 +233,8 @@ class Leaseholder:
                 _LOG.warning("lease of namespace %s: %s", namespace, reason(error))
             except (OSError, urllib3.exceptions.HTTPError) as error:
                 _LOG.warning("lease of namespace %s: %s", namespace, error)
+            except Exception:  # without its thread it would never be held again
+                _LOG.exception("lease of namespace %s: a try has failed", namespace)
             if lease.lost:
                 self._lost(f"{lease.holder or 'another operator'} holds namespace {namespace} now")
                 return

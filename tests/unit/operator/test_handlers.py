@@ -1,6 +1,9 @@
 """What the operator does when it starts, and what it tells of itself."""
 
 import asyncio
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import kopf
@@ -8,6 +11,12 @@ import pytest
 
 from espha_operator import handlers
 from espha_operator.reconcile.cluster import MissingKindError
+from espha_operator.reconcile.fleet import Fleet
+from espha_operator.reconcile.lease import Leaseholder
+from espha_operator.reconcile.order_logs import OrderLogs
+from espha_operator.reconcile.store import Store
+from support.servers import wait_until
+from unit.operator.memory import Object
 
 
 class _NoKind:
@@ -70,3 +79,77 @@ def test_no_handler_needs_a_finalizer() -> None:
     registry = kopf.get_default_registry()
     kinds = (registry._changing, registry._spawning)
     assert [one for kind in kinds for one in kind.get_all_handlers()] == []
+
+
+class _Free:
+    """An API server on which nobody has a lease."""
+
+    def read(self, kind: str, namespace: str, name: str) -> Object | None:
+        return None
+
+    def create(self, wanted: Object) -> None:
+        return
+
+    def replace(self, wanted: Object) -> Object:
+        return wanted
+
+
+class _Held(Leaseholder):
+    """Lets go of namespaces when the test allows it."""
+
+    def __init__(self) -> None:
+        super().__init__(_Free(), "system/one", lambda why: None)
+        self.letting_go, self.go = threading.Event(), threading.Event()
+
+    def keep_only(self, namespaces: Callable[[], set[str]]) -> None:
+        self.letting_go.set()
+        self.go.wait(10)
+        super().keep_only(namespaces)
+
+
+class _Early(Fleet):
+    """Something happens before a deployment is kept."""
+
+    before: Callable[[], None] = staticmethod(lambda: None)
+
+    def add(self, which: tuple[str, str, str], *, later: bool) -> None:
+        self.before()
+        super().add(which, later=later)
+
+
+@pytest.fixture
+def memo() -> kopf.Memo:
+    return kopf.Memo(
+        cluster=SimpleNamespace(store=Store()),
+        fleet=_Early(lambda *_: SimpleNamespace(), lambda namespace: False),
+        leases=_Held(),
+        order_logs=OrderLogs(),
+    )
+
+
+async def happens(memo: kopf.Memo, type: str, uid: str) -> None:
+    meta = {"namespace": "shop", "name": "demo", "uid": uid, "resourceVersion": uid}
+    await handlers.event(type=type, body=kopf.Body({"metadata": meta}), memo=memo)
+
+
+def test_a_deployment_that_comes_while_the_last_one_goes_has_its_namespaces_lease(
+    memo: kopf.Memo,
+) -> None:
+    async def play() -> None:
+        await happens(memo, "ADDED", "1")
+        leaving = asyncio.create_task(happens(memo, "DELETED", "1"))
+        await asyncio.to_thread(memo.leases.letting_go.wait, 10)
+        await happens(memo, "ADDED", "2")
+        memo.leases.go.set()
+        await leaving
+
+    asyncio.run(play())
+    wait_until(lambda: memo.leases.holds("shop"), 10, "the lease")
+
+
+def test_a_lease_is_wanted_when_others_see_what_for(memo: kopf.Memo) -> None:
+    """Leases that nobody needs may be let go at any time."""
+    memo.leases.go.set()
+    memo.fleet.before = lambda: memo.leases.keep_only(lambda: memo.fleet.namespaces)
+    asyncio.run(happens(memo, "ADDED", "1"))
+    wait_until(lambda: memo.leases.holds("shop"), 10, "the lease")

@@ -1,5 +1,7 @@
 """Leases: one operator works in a namespace, the others wait."""
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ from kubernetes.client.exceptions import ApiException
 
 from espha_operator.reconcile import lease
 from espha_operator.reconcile.lease import Lease, Leaseholder, NotHeldError
+from support.servers import wait_until
 
 Object = dict[str, Any]
 
@@ -146,3 +149,53 @@ def test_nothing_is_written_where_others_work(server: _Leases) -> None:
     holder = Leaseholder(server, "system/one", lambda why: None)
     with pytest.raises(NotHeldError, match="namespace shop"):
         holder.require("shop")
+
+
+@pytest.fixture
+def holder(server: _Leases, monkeypatch: pytest.MonkeyPatch) -> Iterator[Leaseholder]:
+    monkeypatch.setattr(lease, "LOOK", 0.01)
+    made = Leaseholder(server, "system/one", lambda why: None)
+    yield made
+    made.release()
+
+
+def test_a_namespace_that_is_wanted_while_others_are_let_go_stays_wanted(
+    holder: Leaseholder,
+) -> None:
+    """Who has deployments is asked when no other namespace can come in between."""
+    there: set[str] = set()
+    asked, asks = threading.Event(), threading.Event()
+
+    def namespaces() -> set[str]:
+        found = set(there)
+        asks.set()
+        asked.wait(10)
+        return found
+
+    holder.want("shop")
+    letting_go = threading.Thread(target=holder.keep_only, args=(namespaces,))
+    letting_go.start()
+    asks.wait(10)
+    there.add("shop")
+    wanting = threading.Thread(target=holder.want, args=("shop",))
+    wanting.start()
+    wanting.join(0.2)
+    asked.set()
+    letting_go.join()
+    wanting.join()
+    wait_until(lambda: holder.holds("shop"), 10, "the lease")
+
+
+def test_what_nobody_has_thought_of_ends_no_lease(
+    holder: Leaseholder, server: _Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that is no JSON, say: the next try is a good one."""
+    answers = iter([ValueError("no JSON")])
+    monkeypatch.setattr(server, "_answer", lambda: _raise(next(answers, None)))
+    holder.want("shop")
+    wait_until(lambda: holder.holds("shop"), 10, "the lease")
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error
