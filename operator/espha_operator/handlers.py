@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
+from functools import partial
 from typing import Any
 
 import kopf
@@ -17,7 +18,7 @@ from espha_operator.api import GROUP, KIND, PLURAL, VERSION
 from espha_operator.api.images import Images
 from espha_operator.api.scope import Scope
 from espha_operator.reconcile.cluster import Cluster, MissingKindError
-from espha_operator.reconcile.fleet import Fleet
+from espha_operator.reconcile.fleet import Fleet, Which
 from espha_operator.reconcile.lease import Leaseholder
 from espha_operator.reconcile.order_logs import OrderLogs
 from espha_operator.reconcile.reconciler import Reconciler
@@ -73,16 +74,32 @@ async def event(type: str | None, body: kopf.Body, memo: kopf.Memo, **_: Any) ->
     meta = resource["metadata"]
     which = (meta["namespace"], meta["name"], meta["uid"])
     if type == "DELETED":
-        memo.cluster.store.remove(KIND, resource)
-        memo.fleet.remove(which)
-        # Behind the store, in which a step that claims looks whether it is still there.
-        memo.order_logs.drop(meta["uid"])
-        await asyncio.to_thread(memo.leases.keep_only, lambda: memo.fleet.namespaces)
+        _forget(memo, which)
+        await asyncio.to_thread(_release, memo)
         return
     memo.cluster.store.put(KIND, resource)
     memo.fleet.add(which, later=type is None)
     # Behind it: a namespace without deployments may lose its lease at any time.
     memo.leases.want(meta["namespace"])
+
+
+def gone(memo: kopf.Memo, which: Which) -> None:
+    """Let a deployment go that kopf has not told of: it went in a gap between two watches."""
+    _LOG.info("%s/%s, uid %s, has gone: it is kept no more", *which)
+    _forget(memo, which)
+    _release(memo)
+
+
+def _forget(memo: kopf.Memo, which: Which) -> None:
+    meta = dict(zip(("namespace", "name", "uid"), which, strict=True))
+    memo.cluster.store.remove(KIND, {"metadata": meta})
+    memo.fleet.remove(which)
+    # Behind the store, in which a step that claims looks whether it is still there.
+    memo.order_logs.drop(meta["uid"])
+
+
+def _release(memo: kopf.Memo) -> None:
+    memo.leases.keep_only(lambda: memo.fleet.namespaces)
 
 
 @kopf.on.probe(id="deployments")
@@ -129,15 +146,17 @@ def _prepare(memo: kopf.Memo) -> None:
     images = memo.images = Images()
     upgrader = Upgrader(images)
 
-    def reconciler(namespace: str, name: str) -> Reconciler:
+    def reconciler(namespace: str, name: str, uid: str) -> Reconciler:
         return Reconciler(
             cluster,
             namespace,
             name,
             images,
+            uid=uid,
             tokens=tokens,
             order_logs=memo.order_logs,
             upgrader=upgrader,
+            gone=partial(gone, memo, (namespace, name, uid)),
             webhook=lambda: memo.webhook and memo.webhook.trouble,
         )
 

@@ -133,12 +133,12 @@ class Fleet:
     """The keepers of all deployments."""
 
     def __init__(
-        self, reconciler: Callable[[str, str], Steps], may_step: Callable[[str], bool]
+        self, reconciler: Callable[[str, str, str], Steps], may_step: Callable[[str], bool]
     ) -> None:
         """Start without deployments.
 
         Args:
-            reconciler: makes what steps for a deployment, of its namespace and name.
+            reconciler: makes what steps for a deployment, of its namespace, name and uid.
             may_step: whether this operator is to work in a namespace now.
         """
         self._reconciler, self._may_step = reconciler, may_step
@@ -155,7 +155,7 @@ class Fleet:
         with self._lock:
             if which in self._keepers:
                 return
-            steps = self._reconciler(*which[:2])
+            steps = self._reconciler(*which)
             keeper = self._keepers[which] = Keeper(which, steps, self._may_step)
         keeper.start(random.uniform(0, SPREAD) if later else 0.0)  # noqa: S311
 

@@ -47,6 +47,7 @@ MODEL_AGAIN = 15.0
 MODEL_SOON = 3.0
 # Changes of role labels a minute, which pods can cause by what they say.
 LABELS = 60
+_NOT_FOUND = 404
 
 
 class Reconciler:
@@ -60,13 +61,19 @@ class Reconciler:
         images: Images,
         clock: Callable[[], float] = time.monotonic,
         *,
+        uid: str,
         tokens: Tokens,
         order_logs: OrderLogs,
         upgrader: Upgrader,
+        gone: Callable[[], None],
         webhook: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Remember only to spare work: what was applied, the model read last, Kafka's answer."""
+        """Remember only to spare work: what was applied, the model read last, Kafka's answer.
+
+        `gone` is called when the deployment turns out to have gone, though no watch has said so.
+        """
         self._cluster, self._namespace, self._name = cluster, namespace, name
+        self._uid, self._gone = uid, gone
         self._images, self._clock = images, clock
         self._tokens, self._order_logs = tokens, order_logs
         self._upgrader, self._webhook = upgrader, webhook
@@ -95,7 +102,7 @@ class Reconciler:
         6. Take a roll-out and a requested switchover one step further, and write the status if it
            has changed.
         """
-        resource = self._cluster.get(KIND, self._namespace, self._name)
+        resource = self._there()
         if resource is None or "deletionTimestamp" in resource["metadata"]:
             return
         before = self._reporter.before(resource)
@@ -137,18 +144,39 @@ class Reconciler:
 
     def _report(self, resource: Object, before: Status, facts: Facts) -> None:
         after = build.build(facts, before, datetime.now(UTC))
-        self._reporter.report(resource, before, after)
+        self._write(resource, before, after)
         self._reporter.recorder.engines(resource, before, facts)
 
     def failed(self, why: str) -> None:
         """Say in the status why a step did not come to its end."""
-        resource = self._cluster.get(KIND, self._namespace, self._name)
+        resource = self._there()
         if resource is None or "deletionTimestamp" in resource["metadata"]:
             return
         before = self._reporter.before(resource)
         generation = resource["metadata"]["generation"]
         after = build.failed(before, why, generation, datetime.now(UTC))
-        self._reporter.report(resource, before, after)
+        self._write(resource, before, after)
+
+    def _write(self, resource: Object, before: Status, after: Status) -> None:
+        try:
+            self._reporter.report(resource, before, after)
+        except ApiException as error:
+            # An API server that has just started may not know the kind yet.
+            if error.status != _NOT_FOUND or self._is_listed():
+                raise
+            self._gone()
+
+    def _there(self) -> Object | None:
+        """Return the resource; None: it has gone, though another one may have its name now."""
+        resource = self._cluster.get(KIND, self._namespace, self._name)
+        if resource is not None and resource["metadata"]["uid"] != self._uid:
+            self._gone()
+            return None
+        return resource
+
+    def _is_listed(self) -> bool:
+        found, _ = self._cluster.list_all(KIND, self._namespace, "")
+        return any(one["metadata"]["uid"] == self._uid for one in found)
 
     def _apply(self, facts: Facts) -> Facts:
         wanted = plan.plan(facts)
@@ -222,16 +250,12 @@ class Reconciler:
 
     def _conflict(self, deployment: Deployment, model: ModelFacts) -> Verdict | None:
         other = self._order_logs.claim(deployment, model.prefix)
-        if not self._is_there(deployment.uid):  # its claim was dropped before it was made
-            self._order_logs.drop(deployment.uid)
+        if self._there() is None:  # its claim was dropped before it was made
+            self._order_logs.drop(self._uid)
         if not other:
             return None
         text = f"{other} writes topics {model.prefix}.* on the same Kafka, and came first:"
         return Verdict(Reason.CONFLICT, f"{text} give spec.topics.prefix another value.")
-
-    def _is_there(self, uid: str) -> bool:
-        resource = self._cluster.get(KIND, self._namespace, self._name)
-        return resource is not None and resource["metadata"]["uid"] == uid
 
     def _read_model(
         self, deployment: Deployment, known: tuple[ModelVersion, ...]

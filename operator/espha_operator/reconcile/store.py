@@ -39,9 +39,12 @@ class Store:
                 known[_key(one)] = slim(one)
 
     def remove(self, kind: str, one: Object) -> None:
-        """Forget an object."""
+        """Forget an object; a later one of its name stays."""
         with self._lock:
-            self._kinds.get(kind, {}).pop(_key(one), None)
+            known = self._kinds.get(kind, {})
+            there = known.get(_key(one))
+            if there is not None and _uid(there) == _uid(one):
+                del known[_key(one)]
 
     def replace(self, kind: str, namespace: str, all_of_them: Iterable[Object]) -> None:
         """Keep these objects of a namespace, and forget its others; empty: of all namespaces."""
@@ -75,6 +78,10 @@ def _version(one: Object | None) -> int:
 
 def _key(one: Object) -> Key:
     return one["metadata"].get("namespace", ""), one["metadata"]["name"]
+
+
+def _uid(one: Object) -> str:
+    return str(one["metadata"].get("uid", ""))
 
 
 def _has(one: Object, labels: dict[str, str]) -> bool:

@@ -20,6 +20,8 @@ from espha_operator.status.storage import DiskFacts
 from unit.operator import samples
 
 Object = dict[str, Any]
+# `MemoryCluster.list` hides the type in annotations.
+Objects = list[Object]
 TOKEN = meta.token_name(samples.deployment())
 
 
@@ -49,6 +51,8 @@ class MemoryCluster:
         """What applies are answered with, by an object's name; patches by `patch NAME`."""
         self.held = False
         """Pods stay as they are until they are rolled."""
+        self.gone: set[str] = set()
+        """Deployments that have gone, which no watch has said."""
 
     @property
     def store(self) -> "MemoryCluster":
@@ -67,6 +71,11 @@ class MemoryCluster:
     def list(self, kind: str, namespace: str, selector: str) -> list[Object]:
         """Return all objects of a kind."""
         return [copy.deepcopy(one) for (its, _), one in self.objects.items() if its == kind]
+
+    def list_all(self, kind: str, namespace: str, selector: str) -> tuple[Objects, str]:
+        """Return all objects of a kind, as the API server has them."""
+        found = self.list(kind, namespace, selector)
+        return [one for one in found if one["metadata"]["name"] not in self.gone], "1"
 
     def apply(self, wanted: Object) -> Object:
         """Apply an object; a StatefulSet's pods follow at once, unless they are `held`."""
@@ -113,7 +122,7 @@ class MemoryCluster:
     def apply_status(self, namespace: str, name: str, status: Object) -> Object:
         """Set a deployment's status."""
         self.writes.append("status")
-        if ("EspHaDeployment", name) not in self.objects:
+        if ("EspHaDeployment", name) not in self.objects or name in self.gone:
             raise refusal(404, f'esphadeployments.espha.dev "{name}" not found')
         self.objects["EspHaDeployment", name]["status"] = status
         return self.objects["EspHaDeployment", name]
@@ -208,16 +217,27 @@ class Play(Reconciler):
     ) -> None:
         self.clock, self.cluster = Clock(), cluster
         self.order_logs = OrderLogs(self.clock)
+        self.let_gone: list[str] = []
+        """What has been let go of, by uid."""
         super().__init__(
             cluster,  # type: ignore[arg-type]
             namespace,
             "demo",
             Images(),
             self.clock,
+            uid="uid-1",
             tokens=Tokens(cluster, "system"),
             order_logs=self.order_logs,
             upgrader=upgrader or Upgrader(Images()),
+            gone=self.let_go,
         )
+
+    def let_go(self) -> None:
+        """Forget the deployment, as handlers do."""
+        self.let_gone.append("uid-1")
+        there = self.cluster.objects.get(("EspHaDeployment", "demo"))
+        if there and there["metadata"]["uid"] == "uid-1":
+            del self.cluster.objects["EspHaDeployment", "demo"]
 
     def until_quiet(self) -> None:
         """Step until nothing is written any more."""

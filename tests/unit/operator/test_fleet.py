@@ -44,7 +44,9 @@ def good(done: Counter[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]
     monkeypatch.setattr(fleet, "INTERVAL", 0.01)
     monkeypatch.setattr(fleet, "SPREAD", 0.01)
     release = threading.Event()
-    made = Fleet(lambda _, name: _Steps(name, done, release), lambda namespace: namespace == "shop")
+    made = Fleet(
+        lambda _, name, uid: _Steps(name, done, release), lambda namespace: namespace == "shop"
+    )
     yield made
     made.stop()
     release.set()

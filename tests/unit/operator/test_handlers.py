@@ -10,6 +10,7 @@ import kopf
 import pytest
 
 from espha_operator import handlers
+from espha_operator.api import KIND
 from espha_operator.reconcile.cluster import MissingKindError
 from espha_operator.reconcile.fleet import Fleet
 from espha_operator.reconcile.lease import Leaseholder
@@ -153,3 +154,16 @@ def test_a_lease_is_wanted_when_others_see_what_for(memo: kopf.Memo) -> None:
     memo.fleet.before = lambda: memo.leases.keep_only(lambda: memo.fleet.namespaces)
     asyncio.run(happens(memo, "ADDED", "1"))
     wait_until(lambda: memo.leases.holds("shop"), 10, "the lease")
+
+
+def test_one_that_has_gone_unseen_leaves_the_next_one_of_its_name_alone(memo: kopf.Memo) -> None:
+    memo.leases.go.set()
+    asyncio.run(happens(memo, "ADDED", "1"))
+    asyncio.run(happens(memo, "ADDED", "2"))
+    handlers.gone(memo, ("shop", "demo", "1"))
+    assert memo.cluster.store.get(KIND, "shop", "demo")["metadata"]["uid"] == "2"
+    assert len(memo.fleet.facts()) == 1
+    handlers.gone(memo, ("shop", "demo", "2"))
+    assert memo.cluster.store.get(KIND, "shop", "demo") is None
+    assert not memo.fleet.facts()
+    assert not memo.leases.holds("shop")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from kubernetes.client.exceptions import ApiException
 
 from espha_operator.reconcile import observe
 from espha_operator.reconcile.fleet import Keeper
@@ -227,3 +228,46 @@ def test_a_refused_label_stops_nothing_and_is_told(cluster: MemoryCluster, steps
         "False",
         "Pod demo-engine-0: labels are not yours",
     )
+
+
+def gone_unseen(cluster: MemoryCluster) -> None:
+    """Have the deployment go, and what it is made of; no watch says so of the deployment."""
+    cluster.gone.add("demo")
+    only = ("EspHaDeployment", "demo")
+    cluster.objects = {only: cluster.objects[only]}
+
+
+def test_one_that_has_gone_unseen_is_not_made_again_and_again(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    """What a step makes, garbage collection deletes, because its owner has gone."""
+    steps.until_quiet()
+    gone_unseen(cluster)
+    Keeper(("shop", "demo", "uid-1"), steps, lambda _: True).turn()
+    cluster.writes.clear()
+    steps.clock.now += 60
+    steps.step()
+    assert cluster.writes == []
+
+
+def test_one_whose_status_is_not_found_and_that_is_there_is_kept(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An API server that has just started may not know the kind yet."""
+
+    def unknown(*_: object) -> None:
+        raise refusal(404, "the server could not find the requested resource")
+
+    monkeypatch.setattr(cluster, "apply_status", unknown)
+    with pytest.raises(ApiException):
+        steps.step()
+    assert steps.let_gone == []
+
+
+def test_one_whose_name_another_has_now_does_nothing(cluster: MemoryCluster, steps: Play) -> None:
+    """The other one has a thread of its own."""
+    cluster.objects["EspHaDeployment", "demo"]["metadata"]["uid"] = "uid-2"
+    steps.step()
+    steps.failed("a step before")
+    assert cluster.writes == []
+    assert set(steps.let_gone) == {"uid-1"}

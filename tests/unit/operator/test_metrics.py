@@ -64,7 +64,7 @@ def ended() -> set[str]:
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     """Two deployments, one of which fails, after some steps."""
     monkeypatch.setattr(fleet, "INTERVAL", 0.01)
-    made = Fleet(lambda _, name: _Steps(name), lambda namespace: True)
+    made = Fleet(lambda _, name, uid: _Steps(name), lambda namespace: True)
     made.add(("shop", "good", "1"), later=False)
     made.add(("shop", "bad", "2"), later=False)
     wait_until(lambda: any(one.trouble for one in made.facts()), 30, "a step has failed")

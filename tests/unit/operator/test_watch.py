@@ -84,6 +84,18 @@ def test_an_older_object_does_not_replace_a_newer_one() -> None:
     assert names(store, color="new") == ["a"]
 
 
+def test_a_later_object_of_the_same_name_is_not_forgotten() -> None:
+    store = Store()
+    first, second = pod("a", 1), pod("a", 2, color="new")
+    first["metadata"]["uid"], second["metadata"]["uid"] = "1", "2"
+    store.put("Pod", first)
+    store.put("Pod", second)
+    store.remove("Pod", first)
+    assert names(store, color="new") == ["a"]
+    store.remove("Pod", second)
+    assert names(store) == []
+
+
 def test_a_list_of_one_namespace_leaves_others_alone() -> None:
     store = Store()
     store.put("Pod", pod("a", 1))
