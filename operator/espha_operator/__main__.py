@@ -3,11 +3,14 @@
 import logging
 import os
 import socket
+import sys
 
 import kopf
 
 import espha_operator.handlers  # noqa: F401  (the import registers the handlers)
 from espha_operator.api.scope import Scope
+from espha_operator.reconcile.access import allowed
+from espha_operator.reconcile.cluster import Cluster
 
 LIVENESS = "http://0.0.0.0:8080/healthz"
 
@@ -20,13 +23,19 @@ def main() -> None:
     # A line for each probe and each event would bury what matters.
     for name in ("aiohttp.access", "kopf.activities.probe", "kopf.objects"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    scope = Scope()
+    wanted = Scope().namespaces
+    cluster = Cluster()
+    namespaces = allowed(cluster, wanted)
+    if wanted and not namespaces:
+        sys.exit(f"The operator may not list deployments in any of: {', '.join(wanted)}")
+    forbidden = tuple(one for one in wanted if one not in namespaces)
     kopf.run(
         registry=kopf.get_default_registry(),
         # Without it kopf asks for the user's name, and in a container nobody has given it one.
         identity=socket.gethostname(),
-        clusterwide=not scope.namespaces,
-        namespaces=scope.namespaces,
+        clusterwide=not namespaces,
+        namespaces=namespaces,
+        memo=kopf.Memo(cluster=cluster, namespaces=namespaces, forbidden=forbidden),
         standalone=True,
         liveness_endpoint=LIVENESS,
     )

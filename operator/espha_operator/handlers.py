@@ -8,6 +8,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
+import threading
 from functools import partial
 from typing import Any
 
@@ -17,7 +19,8 @@ from espha_operator import metrics, webhook
 from espha_operator.api import GROUP, KIND, PLURAL, VERSION
 from espha_operator.api.images import Images
 from espha_operator.api.scope import Scope
-from espha_operator.reconcile.cluster import Cluster, MissingKindError
+from espha_operator.reconcile import access
+from espha_operator.reconcile.cluster import MissingKindError
 from espha_operator.reconcile.fleet import Fleet, Which
 from espha_operator.reconcile.lease import Leaseholder
 from espha_operator.reconcile.order_logs import OrderLogs
@@ -118,6 +121,7 @@ async def deployments(memo: kopf.Memo, **_: Any) -> dict[str, Any]:
         "slowest_step_seconds": round(max(ages.values(), default=0.0), 1),
         "stuck": sorted(stuck),
         "waiting": memo.leases.waiting(),
+        "forbidden": memo.forbidden,
     }
 
 
@@ -130,17 +134,16 @@ async def webhook_state(memo: kopf.Memo, **_: Any) -> str:
 
 
 def _prepare(memo: kopf.Memo) -> None:
-    scope = Scope()
-    cluster = memo.cluster = Cluster()
+    scope, cluster = Scope(), memo.cluster
     try:
-        cluster.require_kind(scope.namespaces)
+        cluster.require_kind(memo.namespaces)
     except MissingKindError as error:
         raise kopf.PermanentError(str(error)) from None
     memo.leases = Leaseholder(cluster, scope.identity, _end)
     cluster.guard(memo.leases.require)
-    await_listed(cluster.watch(scope.namespaces), SAY_AGAIN, _LOG.warning)
+    await_listed(cluster.watch(memo.namespaces), SAY_AGAIN, _LOG.warning)
     memo.order_logs = OrderLogs()
-    for namespace in scope.namespaces or ("",):
+    for namespace in memo.namespaces or ("",):
         memo.order_logs.expect(cluster.list_all(KIND, namespace, "")[0])
     tokens = Tokens(cluster, scope.namespace)
     images = memo.images = Images()
@@ -161,6 +164,16 @@ def _prepare(memo: kopf.Memo) -> None:
         )
 
     memo.fleet = Fleet(reconciler, memo.leases.holds)
+    if memo.forbidden:
+        _LOG.error("may not list deployments in: %s; left out", ", ".join(memo.forbidden))
+        threading.Thread(target=end_when_open, args=(memo,), name="access", daemon=True).start()
+
+
+def end_when_open(memo: kopf.Memo) -> None:
+    """End the process orderly when it may work in more namespaces: it is started again then."""
+    found = access.await_any(memo.cluster, memo.forbidden)
+    _LOG.warning("may list deployments now in: %s; begins anew with them", ", ".join(found))
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _end(why: str) -> None:

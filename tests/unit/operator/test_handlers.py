@@ -44,17 +44,15 @@ class _Leases:
 
 
 def told(**ages: float) -> Any:
-    memo = kopf.Memo(fleet=_Fleet(**ages), leases=_Leases())
+    memo = kopf.Memo(fleet=_Fleet(**ages), leases=_Leases(), forbidden=("mine",))
     return asyncio.run(handlers.deployments(memo=memo))
 
 
-def test_without_its_kind_the_operator_ends_with_a_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_its_kind_the_operator_ends_with_a_sentence() -> None:
     """It would wait for ever else: kopf looks for the kind once."""
-    monkeypatch.setattr(handlers, "Cluster", _NoKind)
+    memo = kopf.Memo(cluster=_NoKind(), namespaces=())
     with pytest.raises(kopf.PermanentError, match="install the CustomResourceDefinition"):
-        asyncio.run(handlers.startup(settings=kopf.OperatorSettings(), memo=kopf.Memo()))
+        asyncio.run(handlers.startup(settings=kopf.OperatorSettings(), memo=memo))
 
 
 def test_one_stuck_deployment_is_told_and_does_not_end_the_operator() -> None:
@@ -63,6 +61,7 @@ def test_one_stuck_deployment_is_told_and_does_not_end_the_operator() -> None:
         "slowest_step_seconds": 500.0,
         "stuck": ["bad"],
         "waiting": {"plant": "other/two"},
+        "forbidden": ("mine",),
     }
 
 
