@@ -69,6 +69,8 @@ class Observed:
     engines: tuple[ReplicaStatus, ...]
     modes: Mapping[str, str]
     """What the ZooKeeper servers that serve are (`leader`, …), by pod."""
+    services: frozenset[str] = frozenset()
+    """Names of the deployment's Services."""
 
     @property
     def serving(self) -> int:
@@ -86,9 +88,10 @@ def selector(deployment: Deployment) -> str:
 def observe(cluster: Cluster, deployment: Deployment) -> Observed:
     """Observe what runs of a deployment now."""
     where, which = deployment.namespace, selector(deployment)
-    ours = [
-        one for one in cluster.list("StatefulSet", where, which) if deployment.uid in owners(one)
-    ]
+    ours, services = (
+        [one for one in cluster.list(kind, where, which) if deployment.uid in owners(one)]
+        for kind in ("StatefulSet", "Service")
+    )
     made_by = {one["metadata"]["uid"] for one in ours}
     # Labels can be put on any pod; only the API server's own controller can be such an owner.
     pods = tuple(_pod(one) for one in cluster.list("Pod", where, which) if owners(one) & made_by)
@@ -97,6 +100,7 @@ def observe(cluster: Cluster, deployment: Deployment) -> Observed:
         pods=pods,
         engines=tuple(told for _, told in _ask(pods, "engine", ask_engine) if told),
         modes={name: mode for name, mode in _ask(pods, "zookeeper", ask_zookeeper) if mode},
+        services=frozenset(one["metadata"]["name"] for one in services),
     )
 
 

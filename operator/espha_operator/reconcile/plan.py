@@ -22,7 +22,8 @@ def plan(facts: Facts) -> list[Object] | None:
     2. ZooKeeper, Kafka and the checked model come first.
     3. Engines start when all topics exist.
     4. Adapters start when an engine is active.
-    5. What has started once stays wanted: a broker's death must not take the engines along.
+    5. What has started once stays wanted: a broker's death must not take the engines along; nor
+       must it be forgotten while its StatefulSet is made anew for larger volumes.
     6. Servers do not start on kept volumes of another number of them, nor before these are known.
     """
     model, deployment = facts.planned, facts.deployment
@@ -34,9 +35,9 @@ def plan(facts: Facts) -> list[Object] | None:
     if checks.may_start(facts, "kafka"):
         wanted += kafka.kafka(deployment, _may_format(facts.disks))
     wanted += engines.model(deployment, model, model_change.kept(facts))
-    if facts.exists("engine") or _may_start_engines(facts):
+    if facts.exists("engine") or _named(facts, "engine") or _may_start_engines(facts):
         wanted += engines.engines(_with_engines(facts), model)
-    if _adapters_exist(facts) or facts.active is not None:
+    if _adapters_exist(facts) or _named(facts, "adapter") or facts.active is not None:
         wanted += adapters.adapters(
             _without(deployment, _misfits(facts)), model_change.running(facts), facts.shared_claims
         )
@@ -118,6 +119,14 @@ def _with_engines(facts: Facts) -> Deployment:
 def _may_start_engines(facts: Facts) -> bool:
     has_quorum = facts.deployment.spec.zookeeper.external or checks.zookeeper_ready(facts).ok
     return bool(has_quorum) and checks.topics_ready(facts).ok
+
+
+def _named(facts: Facts, component: str) -> bool:
+    """Tell whether the Service that names a component's pods exists.
+
+    It stays while their StatefulSet is deleted without them, and nobody sees what they say.
+    """
+    return f"{facts.deployment.name}-{component}-headless" in facts.services
 
 
 def _adapters_exist(facts: Facts) -> bool:

@@ -241,6 +241,7 @@ class Reconciler:
             versions=known,
             progressing=was is not None and was.status == "True",
             webhook=self._webhook(),
+            services=seen.services,
         )
         facts = facts.replace(
             shared_claims=self._claims.shared(deployment),

@@ -156,6 +156,8 @@ class Facts:
     progressing: bool = False
     upgrade: Upgrade | None = None
     webhook: str | None = None
+    services: frozenset[str] = frozenset()
+    """Names of the Services that exist."""
     adapters: tuple[ReplicaStatus, ...] | None = None
     """What the pods of adapters have said last; None: nobody has asked them."""
 

@@ -71,6 +71,17 @@ def test_what_runs_stays(changes: dict[str, Any]) -> None:
     assert sets(healthy(**changes)) == ["demo-zookeeper", "demo-kafka", *WORKERS]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"serving": 1}, {"topics": TopicFacts(brokers=3, wrong=("p.M: …",))}],
+    ids=["no quorum", "wrong"],
+)
+def test_what_has_started_stays_while_its_set_is_made_anew(changes: dict[str, Any]) -> None:
+    """Its pods have no owner then, so nobody sees them; their Service is still there."""
+    started = start(services=frozenset(["demo-engine-headless", "demo-adapter-headless"]))
+    assert sets(started.replace(**changes)) == ["demo-zookeeper", "demo-kafka", *WORKERS]
+
+
 def test_a_guarded_components_budget_allows_nothing() -> None:
     def budgets(facts: Facts) -> dict[str, int]:
         return {

@@ -29,6 +29,21 @@ def test_what_others_delete_comes_back(cluster: MemoryCluster, steps: Play) -> N
     assert ("Service", "demo-kafka") in cluster.objects
 
 
+def test_sets_that_are_made_anew_together_keep_the_services_of_their_pods(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    """ZooKeeper's and the engines' volumes grow at once: for a step, neither has a set."""
+    steps.until_quiet()
+    sets = [key for key in cluster.objects if key[0] == "StatefulSet" and "kafka" not in key[1]]
+    for key in sets:
+        del cluster.objects[key]
+    cluster.held = True
+    steps.clock.now += 3.1
+    steps.step()
+    assert [what for what in cluster.writes if what.startswith("delete")] == []
+    assert [key for key in sets if key not in cluster.objects] == []
+
+
 def test_an_adapter_that_nobody_wants_any_more_goes(cluster: MemoryCluster, steps: Play) -> None:
     steps.until_quiet()
     foreign = {"metadata": {"name": "mine", "labels": {}, "ownerReferences": [{"uid": "other"}]}}
