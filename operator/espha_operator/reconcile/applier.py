@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import urllib3
@@ -149,16 +149,26 @@ class Applier:
         *,
         all_is_applied: bool,
     ) -> list[str]:
+        unwanted = {
+            key: one
+            for key, one in self._ours(deployment)
+            if key not in wanted and key[1] not in kept
+        }
+        # A refusal is over when the object has gone, or is wanted again.
+        self._leftovers = {key: left for key, left in self._leftovers.items() if key in unwanted}
+        for key, one in unwanted.items():
+            # A pod that could not be changed may still mount a ConfigMap.
+            if all_is_applied or key[0] != "ConfigMap":
+                self._delete(key, one)
+        return [left.error for left in self._leftovers.values() if left.error]
+
+    def _ours(self, deployment: Deployment) -> Iterator[tuple[tuple[str, str], Object]]:
+        """Yield what was made for the deployment and is not on its way out, with its key."""
         for kind in MADE:
-            if kind == "ConfigMap" and not all_is_applied:
-                continue  # a pod that could not be changed may still mount it
             for one in self._cluster.list(kind, deployment.namespace, selector(deployment)):
                 meta = one["metadata"]
-                key, leaves = (kind, meta["name"]), "deletionTimestamp" in meta
-                stays = key in wanted or key[1] in kept or leaves
-                if not stays and deployment.uid in owners(one):
-                    self._delete(key, one)
-        return [left.error for left in self._leftovers.values() if left.error]
+                if "deletionTimestamp" not in meta and deployment.uid in owners(one):
+                    yield (kind, meta["name"]), one
 
     def _delete(self, key: tuple[str, str], one: Object) -> None:
         known = self._leftovers.setdefault(key, _Applied())

@@ -112,6 +112,29 @@ def test_what_is_refused_does_not_keep_what_is_not_wanted(
     assert ("ConfigMap", "demo-output-result") in cluster.objects
 
 
+@pytest.mark.parametrize("does_it", [True, False], ids=["it has gone", "it is wanted again"])
+def test_a_deletion_that_was_refused_is_forgotten_when_nothing_is_left_to_delete(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch, *, does_it: bool
+) -> None:
+    steps.until_quiet()
+    adapters = cluster.objects["EspHaDeployment", "demo"]["spec"]["adapters"]
+    outputs, adapters["outputs"] = adapters["outputs"], []
+    delete = cluster.delete
+
+    def late(*which: str, **how: Any) -> None:
+        if does_it:
+            delete(*which, **how)
+        raise refusal(504, "it took too long")
+
+    monkeypatch.setattr(cluster, "delete", late)
+    steps.step()
+    ready = status(cluster)["conditions"][-1]
+    assert "demo-output-result cannot be deleted: it took too long" in ready["message"]
+    adapters["outputs"] = [] if does_it else outputs
+    steps.until_quiet()
+    assert status(cluster)["phase"] == "Ready"
+
+
 def test_a_pod_that_only_looks_like_an_engine_is_not_asked(
     cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
