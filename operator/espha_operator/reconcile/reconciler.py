@@ -37,7 +37,7 @@ from espha_operator.reconcile.topics import TopicKeeper
 from espha_operator.reconcile.upgrades import Upgrader
 from espha_operator.resources.meta import Object, token_name
 from espha_operator.status import adapters, build, checks
-from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.facts import Facts, Verdict, leading_model
 from espha_operator.status.reasons import Reason
 from espha_operator.status.texts import listed
 
@@ -88,6 +88,7 @@ class Reconciler:
         self._model: tuple[object, ModelFacts | Verdict] | None = None
         self._config_map: tuple[object, Object | None, float] | None = None
         self._last_good = LastGood(cluster)
+        self._led: str | None = None
         self._labels = Pace(LABELS, clock)
         self._token: tuple[str, float] = ("", clock())
 
@@ -226,8 +227,11 @@ class Reconciler:
             model, planned = conflict, None
         elif planned:
             self._last_good.keep(planned)
+        if self._led is None:
+            self._led = versions.named(known, before.model)
+        self._led = leading_model(seen.engines, self._led)
         if deployment.spec.adapters.from_model:
-            leading = versions.leading(deployment, known, seen.engines, planned)
+            leading = versions.leading(deployment, known, self._led, planned)
             deployment = connectors.with_adapters(deployment, leading)
         facts = Facts(
             deployment,
@@ -239,6 +243,7 @@ class Reconciler:
             images={pod.name: pod.image for pod in seen.pods},
             paused=paused,
             versions=known,
+            led=self._led,
             progressing=was is not None and was.status == "True",
             webhook=self._webhook(),
             services=seen.services,

@@ -1,9 +1,7 @@
 """Versions of the model: what the deployment's own ConfigMaps say, and which one is wanted."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from espha.protocol.status import ReplicaStatus
 from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.names import MODEL_DIGEST
 from espha_operator.reconcile import models
@@ -11,7 +9,7 @@ from espha_operator.reconcile.cluster import Cluster
 from espha_operator.reconcile.observe import owners, selector
 from espha_operator.resources.meta import Object
 from espha_operator.resources.versions import FILE
-from espha_operator.status.facts import Verdict, active_of
+from espha_operator.status.facts import Verdict
 from espha_operator.status.reasons import Reason
 
 _SHORTEST = 4
@@ -49,10 +47,17 @@ def settled(
     return replace(model, xml=texts.get(model.digest, model.xml))
 
 
+def named(versions: tuple[ModelVersion, ...], label: str | None) -> str:
+    """Return the digest of the version that a status names; empty: it is not one of them."""
+    digits = (label or "").rpartition("@")[2]
+    meant = [one.digest for one in versions if one.digest[:_SHORTEST] == digits]
+    return meant[0] if len(meant) == 1 else ""
+
+
 def leading(
     deployment: Deployment,
     versions: tuple[ModelVersion, ...],
-    engines: Sequence[ReplicaStatus],
+    leads: str,
     wanted: ModelFacts | None,
 ) -> ModelFacts | None:
     """Return the model that leads; the wanted one where that is not known.
@@ -60,11 +65,9 @@ def leading(
     Args:
         deployment: whose model it is.
         versions: that there are.
-        engines: those that answer.
+        leads: digest of the model that leads; empty: not known.
         wanted: the model that is to lead; None: there is none.
     """
-    active = active_of(engines)
-    leads = active.engine.log_model if active and active.engine else ""
     for one in versions:
         if wanted is not None and one.digest == leads != wanted.digest:
             found = models.read(one.xml, f"model {leads[:12]}", deployment)

@@ -40,13 +40,16 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
 
 
 def _model(facts: Facts) -> str | None:
-    """Return the label of the model that leads; of the planned one where that is not known."""
+    """Return the label of the model that leads; of the planned one where that is not known.
+
+    None: it is the one that led before, or there is none.
+    """
     planned, active = facts.planned, facts.active
     if planned is None:
         return None
-    if active is None or active.engine is None or running(facts) == planned.digest:
+    if running(facts) == planned.digest:
         return planned.label
-    return active.engine.model[:_LONGEST]
+    return active.engine.model[:_LONGEST] if active and active.engine else None
 
 
 def _images(facts: Facts, before: Status) -> UsedImages | None:

@@ -143,6 +143,8 @@ class Facts:
     error: str = ""
     versions: tuple[ModelVersion, ...] = ()
     """The versions of the model of which there is a ConfigMap, the newest first."""
+    led: str = ""
+    """Digest of the model that led when an active engine answered last; empty: not known."""
     change: str = ""
     """Why the model cannot be changed further just now; empty: it can, or need not be."""
     rolling: str = ""
@@ -188,6 +190,18 @@ def active_of(engines: Iterable[ReplicaStatus]) -> ReplicaStatus | None:
     """Return the active one; the one with the newest epoch should two claim it for a moment."""
     claiming = [engine for engine in engines if engine.state is EngineState.ACTIVE]
     return max(claiming, key=lambda engine: engine.epoch, default=None)
+
+
+def leading_model(engines: Iterable[ReplicaStatus], led: str) -> str:
+    """Return the digest of the model that leads; empty: not known.
+
+    Args:
+        engines: those that answer.
+        led: the model that led before. It still does when no active engine answers: a take-over,
+            or an answer that is late, changes no model.
+    """
+    active = active_of(engines)
+    return active.engine.log_model if active and active.engine else led
 
 
 def unordered_s(engines: Iterable[ReplicaStatus]) -> float:

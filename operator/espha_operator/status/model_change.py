@@ -12,7 +12,7 @@ from espha.protocol.model_change import ModelAction
 from espha.protocol.states import EngineState
 from espha.protocol.status import EngineProgress, ReplicaStatus
 from espha_operator.api.deployment import ModelVersion
-from espha_operator.status.facts import Facts, Verdict
+from espha_operator.status.facts import Facts, Verdict, leading_model
 from espha_operator.status.reasons import Reason
 
 KEPT = 5
@@ -88,14 +88,14 @@ def _refuses_all(shadow: EngineProgress) -> bool:
 def running(facts: Facts) -> str:
     """Return the digest of the model that leads; that of the spec where it is not known."""
     wanted = facts.planned.digest if facts.planned else ""
-    leads = facts.active.engine.log_model if facts.active and facts.active.engine else ""
+    leads = leading_model(facts.engines, facts.led)
     known = {one.digest for one in facts.versions}
     return leads if leads in known else wanted
 
 
 def kept(facts: Facts) -> tuple[ModelVersion, ...]:
     """Return the versions that stay: those that somebody runs or has been given, and the newest."""
-    used = {
+    used = {running(facts)} | {
         digest
         for one in facts.engines
         if one.engine

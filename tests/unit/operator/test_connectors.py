@@ -6,19 +6,18 @@ from typing import Any
 
 import pytest
 
-from espha.protocol.states import EngineState
+from espha.protocol.status import ReplicaStatus
 from espha.reader import read_project
 from espha_operator.api import Spec
 from espha_operator.api.adapters import InputAdapter
 from espha_operator.api.deployment import Deployment, ModelFacts, ModelVersion
 from espha_operator.api.images import Images
-from espha_operator.reconcile import models, versions
+from espha_operator.reconcile import models, observe, versions
 from espha_operator.reconcile.connectors import with_adapters
 from espha_operator.reconcile.models import check
 from espha_operator.status.checks import adapters_ready, model_valid
 from espha_operator.status.facts import Facts, SetFacts, Verdict
 from espha_operator.status.reasons import Reason
-from support.status import engine_status
 from unit.operator import samples
 from unit.operator.memory import MemoryCluster, Play, status
 
@@ -405,6 +404,41 @@ def test_they_start_stay_and_go_with_the_model(
     assert ("StatefulSet", "demo-input-memory") in cluster.objects
 
 
+def test_they_stay_when_no_engine_answers_while_a_new_model_is_in_the_shadow(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does an operator that has just started take them away."""
+    file = {"file": {"path": "/data/a"}, "volume": {"claimName": "files"}}
+    made = InputAdapter.model_validate({"name": "a1", "window": "cq/memory", **file})
+    old = replace(samples.MODEL, xml="<old/>", adapters=(made,))
+    found = {"<old/>": old, "<new/>": replace(samples.MODEL, xml="<new/>", digest=64 * "7")}
+    for name in ("read", "check"):
+        monkeypatch.setattr(models, name, lambda xml, *_: found[xml])
+    ask = observe.ask_engine
+
+    def answer(pod: observe.Pod) -> ReplicaStatus | None:
+        told = ask(pod)
+        assert told and told.engine
+        return told.model_copy(
+            update={"progress": told.engine.model_copy(update={"log_model": old.digest})}
+        )
+
+    monkeypatch.setattr(observe, "ask_engine", answer)
+    resource = cluster.objects["EspHaDeployment", "demo"]
+    resource["spec"]["adapters"] |= FROM_MODEL
+    resource["spec"]["model"] = {"inline": "<old/>"}
+    steps.until_quiet()
+    resource["spec"]["model"] = {"inline": "<new/>"}
+    steps.until_quiet()
+    kept = {key: one for key, one in cluster.objects.items() if made.label in key[1]}
+    label = status(cluster)["model"]
+    monkeypatch.setattr(observe, "ask_engine", lambda pod: None)
+    for play in (steps, Play(cluster)):
+        play.until_quiet()
+        assert {key: one for key, one in cluster.objects.items() if made.label in key[1]} == kept
+        assert status(cluster)["model"] == label
+
+
 def test_they_stay_with_the_model_that_leads() -> None:
     """A model in the shadow takes no adapter away before it leads, and brings none."""
     made = deployment()
@@ -412,17 +446,13 @@ def test_they_stay_with_the_model_that_leads() -> None:
     new = accepted(project(outputs=connector("fs", "out", type="sub", fsname="out.csv")))
     known = tuple(ModelVersion(one.digest, one.xml, "1") for one in (new, old))
 
-    def adapters(leads: ModelFacts) -> list[str]:
-        active = engine_status("demo-engine-0", EngineState.ACTIVE)
-        assert active.engine
-        told = active.engine.model_copy(update={"log_model": leads.digest})
-        engines = [active.model_copy(update={"progress": told})]
-        found = with_adapters(made, versions.leading(made, known, engines, new))
+    def adapters(leads: str) -> list[str]:
+        found = with_adapters(made, versions.leading(made, known, leads, new))
         return [one.window for one in found.spec.adapters.every]
 
-    assert adapters(old) == ["q/s"]
-    assert adapters(new) == ["q/c"]
-    assert versions.leading(made, known, [], new) == new
+    assert adapters(old.digest) == ["q/s"]
+    assert adapters(new.digest) == ["q/c"]
+    assert adapters("") == ["q/c"]
 
 
 def test_that_a_topic_of_type_binary_has_csv_is_said_in_the_status() -> None:

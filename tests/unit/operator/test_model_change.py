@@ -196,6 +196,8 @@ def test_adapters_stay_with_the_model_that_leads() -> None:
     assert running(before) == OLD
     assert running(facts(engine(2, ACTIVE, NEW, log_model=NEW)).replace(versions=known)) == NEW
     assert running(facts()) == NEW
+    assert running(before.replace(engines=(B,), led=OLD)) == OLD
+    assert running(facts(engine(2, ACTIVE, NEW, log_model=NEW)).replace(led=OLD)) == NEW
 
 
 def test_versions_that_somebody_needs_stay() -> None:
@@ -203,6 +205,7 @@ def test_versions_that_somebody_needs_stay() -> None:
     used = ModelVersion(OLD, "<old/>", "0")
     stay = kept(facts(A).replace(versions=(*many, used)))
     assert stay == (*many[:5], used)
+    assert kept(facts().replace(versions=(*many, used), led=OLD)) == stay
 
 
 VERSIONS = (ModelVersion(NEW, "<new/>", "2"), ModelVersion(OLD, "<old/>", "1"))
@@ -220,6 +223,13 @@ def test_a_roll_back_to_nothing_says_what_there_is(asked: str) -> None:
     assert isinstance(verdict, Verdict)
     assert verdict.reason is Reason.UNKNOWN_VERSION
     assert "there are: 9f2c00000000, 01d000000000" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("label", "digest"), [("p@01d0", OLD), ("p@beef", ""), ("", ""), (None, "")]
+)
+def test_the_status_tells_which_model_led(label: str | None, digest: str) -> None:
+    assert versions.named(VERSIONS, label) == digest
 
 
 def test_without_the_annotation_the_spec_counts() -> None:
