@@ -22,7 +22,7 @@ from espha_operator.reconcile.kafka_talk import KafkaTalk, Quorum, TalkError, ta
 from espha_operator.reconcile.observe import Pod, four_letters, selector
 from espha_operator.reconcile.trimming import Trimmer
 from espha_operator.resources.meta import Object
-from espha_operator.status import checks, storage
+from espha_operator.status import checks, model_change, storage
 from espha_operator.status.facts import Facts
 from espha_operator.status.replacing import Others, decide
 from espha_operator.status.storage import WARN, Claim, DiskFacts, Room
@@ -259,7 +259,8 @@ def _trimmed_for(facts: Facts) -> ModelFacts | None:
     """
     if not _is_trimmed(facts.deployment) or facts.paused:
         return None
-    return versions.leading(facts.deployment, facts.versions, facts.engines, facts.planned)
+    leads = model_change.running(facts)
+    return versions.leading(facts.deployment, facts.versions, leads, facts.planned)
 
 
 def _may_ask(facts: Facts) -> bool:
