@@ -17,6 +17,7 @@ class Registry:
         schemas: by number; the text and the kind.
         subjects: numbers of each subject's schemas.
         trouble: status with which it answers everything; 0: none.
+        closed: paths that it answers with 403.
         refuses: it takes no new schema.
         asked: method, path and Authorization of each request.
         url: its address.
@@ -25,6 +26,7 @@ class Registry:
     schemas: dict[int, dict[str, Any]] = field(default_factory=dict)
     subjects: dict[str, list[int]] = field(default_factory=dict)
     trouble: int = 0
+    closed: set[str] = field(default_factory=set)
     refuses: bool = False
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     url: str = ""
@@ -41,6 +43,8 @@ class Registry:
         """Return status and content."""
         if self.trouble:
             return self.trouble, {"error_code": self.trouble, "message": "trouble"}
+        if path in self.closed:
+            return 403, {"error_code": 40301, "message": "not allowed"}
         parts = path.strip("/").split("/")
         if parts[:2] == ["schemas", "ids"]:
             found = self.schemas.get(int(parts[2]))

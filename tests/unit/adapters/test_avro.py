@@ -13,16 +13,16 @@ from pydantic import ValidationError
 
 from espha.adapters.config import ConfigError
 from espha.adapters.copying import Taken
-from espha.adapters.formats.avro import window_schema
+from espha.adapters.formats.avro import AvroReader, window_schema
 from espha.adapters.formats.incoming import Incoming, incoming
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.formats.refused import read_not_a_row
 from espha.adapters.formats.registry import framed
-from espha.adapters.formats.spec import InputFormat, OutputFormat
+from espha.adapters.formats.spec import AvroInput, InputFormat, OutputFormat
 from espha.adapters.output_records import Rejected
 from espha.connectors.files import record_layout
 from espha.model import Window
-from espha.model.events import Event
+from espha.model.events import BadRecord, Event
 from espha.records.layout import Style
 from espha.records.text import event_writer, record_reader
 from support.events import EVERY, events
@@ -61,6 +61,16 @@ def reader(window: Window = WINDOW, **avro: object) -> Incoming:
 
 def writer(window: Window = WINDOW, **avro: object) -> Outgoing:
     return outgoing(window, OutputFormat.model_validate({"type": "avro", "avro": avro}))
+
+
+class Clock:
+    """Stands still until it is set."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
 
 
 def reason(record: bytes) -> str:
@@ -240,6 +250,38 @@ def test_schemas_change_and_each_record_has_its_own(registry: Registry) -> None:
         assert why in reason(record)
     (record,) = made.records(b"I,N,1,a,2", "here")
     assert reason(record) == "here: the record does not begin with the number of a schema"
+
+
+def test_a_schema_that_the_registry_gets_to_know_is_asked_for_again(registry: Registry) -> None:
+    """It is new, and the node of the registry that was asked had not heard of it."""
+    registry.add("in", schema())
+    clock = Clock()
+    given = {"registry": {"url": registry.url, "subject": "in"}}
+    made = AvroReader(WINDOW, AvroInput.model_validate(given), ("I", "N"), clock)
+    payload = framed(2, written(schema(), id=1))
+    for _ in range(3):
+        with pytest.raises(BadRecord, match="the schema registry has no schema 2"):
+            made.decode(payload)
+    assert [path for _, path, _ in registry.asked].count("/schemas/ids/2") == 1
+    registry.add("in", schema())
+    clock.now = 11
+    assert made.decode(payload).values == (1, None, None)
+    registry.trouble = 503
+    clock.now = 100
+    assert made.decode(payload).values == (1, None, None)
+
+
+def test_a_schema_that_does_not_fit_is_asked_for_once(registry: Registry) -> None:
+    registry.add("wrong", schema(id="string"))
+    registry.add("in", schema())
+    clock = Clock()
+    given = {"registry": {"url": registry.url, "subject": "in"}}
+    made = AvroReader(WINDOW, AvroInput.model_validate(given), ("I", "N"), clock)
+    for now in (0, 100):
+        clock.now = now
+        with pytest.raises(BadRecord, match="schema 1: the schema does not fit"):
+            made.decode(framed(1, b"x"))
+    assert [path for _, path, _ in registry.asked].count("/schemas/ids/1") == 1
 
 
 def test_a_registry_that_is_away_is_waited_for(registry: Registry) -> None:

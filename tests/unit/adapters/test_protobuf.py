@@ -12,13 +12,18 @@ from espha.adapters.config import ConfigError
 from espha.adapters.copying import Taken
 from espha.adapters.formats.incoming import Incoming, incoming
 from espha.adapters.formats.outgoing import Outgoing, outgoing
-from espha.adapters.formats.protobuf import compiled, read_indexes, written_indexes
+from espha.adapters.formats.protobuf import (
+    ProtobufReader,
+    compiled,
+    read_indexes,
+    written_indexes,
+)
 from espha.adapters.formats.refused import read_not_a_row
-from espha.adapters.formats.spec import InputFormat, OutputFormat
+from espha.adapters.formats.spec import InputFormat, OutputFormat, ProtobufInput
 from espha.adapters.output_records import Rejected
 from espha.connectors.files import record_layout
 from espha.model import Window
-from espha.model.events import Event
+from espha.model.events import BadRecord, Event
 from espha.records.layout import Style
 from espha.records.text import event_writer, record_reader
 from support.events import EVERY, events
@@ -245,6 +250,36 @@ def test_schemas_may_change_and_those_that_do_not_fit_are_set_aside() -> None:
         for torn in (b"", b"\x02", b"\x01", b"\xff\xff\xff\xff\xff", b"\x7e"):
             assert "does not say which one" in reason(good + torn)
         assert source.records(good + b"\0\x08\x01", "x") == [b"I,N, 1,,"]
+
+
+def test_what_a_registry_does_not_give_for_a_moment_is_asked_for_again() -> None:
+    """A schema, one that it refers to, and an answer to who asks for that."""
+    now = 0.0
+    with schema_registry() as known:
+        known.add("rows-value", PLAIN, "PROTOBUF")
+        given = ProtobufInput.model_validate(of_registry(known)["protobuf"])
+        made = ProtobufReader(WINDOW, given, ("I", "N"), lambda: now)
+        payload = b"\0\0\0\0\x02\x04\x02\x02\x10\x01"
+        with pytest.raises(BadRecord, match="the schema registry has no schema 2"):
+            made.decode(payload)
+        reference = {"name": "shop/names.proto", "subject": "names", "version": 1}
+        known.add("rows-value", NESTED, "PROTOBUF", references=[reference])
+        now = 11
+        with pytest.raises(BadRecord, match="has no version 1 of subject 'names'"):
+            made.decode(payload)
+        known.add("names", TIMES, "PROTOBUF")
+        known.closed = {"/subjects/names/versions/1"}
+        now = 22
+        with pytest.raises(BadRecord, match="answers 403 to /subjects/names/versions/1"):
+            made.decode(payload)
+        known.closed = set()
+        asked = len(known.asked)
+        now = 23
+        with pytest.raises(BadRecord, match="answers 403"):
+            made.decode(payload)
+        assert len(known.asked) == asked
+        now = 33
+        assert made.decode(payload).values == (1, None, None)
 
 
 def test_a_registry_that_is_away_is_waited_for() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -9,7 +10,8 @@ import fastavro
 
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.codec import FLAGS, OPCODE, Misfit, refusal
-from espha.adapters.formats.registry import Registered, SchemaRegistry, framed, unframed
+from espha.adapters.formats.plans import Plans
+from espha.adapters.formats.registry import SchemaRegistry, framed, unframed
 from espha.adapters.formats.spec import AvroInput, AvroOutput
 from espha.model import Field, Window
 from espha.model.events import BadRecord, Event, Value
@@ -77,7 +79,13 @@ def _made(type_: str) -> Any:
 class AvroReader:
     """Makes events of payloads; see `espha.adapters.formats.codec.Codec`."""
 
-    def __init__(self, window: Window, given: AvroInput, default: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        window: Window,
+        given: AvroInput,
+        default: tuple[str, str],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Check the schema, unless a registry has it: then the first payload waits for that.
 
         Raises:
@@ -86,7 +94,7 @@ class AvroReader:
         self._window, self._default = window, default
         self._registry = SchemaRegistry(given.registry) if given.registry else None
         self._checked = self._registry is None
-        self._plans: dict[int, _Reading | Misfit] = {}
+        self._plans: Plans[_Reading] = Plans(now)
         if self._registry is None:
             self._given = self._plan(given.definition or "")
 
@@ -99,10 +107,9 @@ class AvroReader:
         found = unframed(payload)
         if found is None:
             raise BadRecord("the record does not begin with the number of a schema")
-        plan = self._plan_of(self._registry, found[0])
-        if isinstance(plan, Misfit):
-            raise BadRecord(str(plan))
-        return plan.read(found[1])
+        identity, rest = found
+        plan = self._plans.of(self._registry, identity, lambda one: self._plan(one.of("AVRO")))
+        return plan.read(rest)
 
     def _check(self, registry: SchemaRegistry) -> None:
         latest = registry.latest()
@@ -117,22 +124,6 @@ class AvroReader:
             return _Reading(self._window, schema, self._default)
         except Misfit as misfit:
             raise refusal(self._window, str(misfit), text) from None
-
-    def _plan_of(self, registry: SchemaRegistry, identity: int) -> "_Reading | Misfit":
-        if identity not in self._plans:
-            if len(self._plans) > 1_000:  # whoever sends any numbers does not fill the memory
-                self._plans.clear()
-            found = registry.with_id(identity)
-            self._plans[identity] = self._foreign(found, identity)
-        return self._plans[identity]
-
-    def _foreign(self, found: Registered | None, identity: int) -> "_Reading | Misfit":
-        if found is None:
-            return Misfit(f"the schema registry has no schema {identity}")
-        try:
-            return self._plan(found.of("AVRO"))
-        except ConfigError as error:
-            return Misfit(f"schema {identity}: {error}")
 
 
 class _Reading:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +21,7 @@ from google.protobuf.message import Error, Message
 
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.codec import FLAGS, OPCODE, Misfit, refusal
+from espha.adapters.formats.plans import Plans
 from espha.adapters.formats.registry import Registered, SchemaRegistry, framed, unframed
 from espha.adapters.formats.spec import ProtobufInput, ProtobufOutput
 from espha.model import Field, Window
@@ -75,7 +77,13 @@ class _Column(NamedTuple):
 class ProtobufReader:
     """Makes events of payloads; see `espha.adapters.formats.codec.Codec`."""
 
-    def __init__(self, window: Window, given: ProtobufInput, default: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        window: Window,
+        given: ProtobufInput,
+        default: tuple[str, str],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Compile the definition, unless a registry has it: then the first payload waits for that.
 
         Raises:
@@ -84,25 +92,29 @@ class ProtobufReader:
         self._window, self._default, self._message = window, default, given.message
         self._registry = SchemaRegistry(given.registry) if given.registry else None
         self._checked = self._registry is None
-        self._plans: dict[tuple[int, tuple[int, ...]], _Reading | Misfit] = {}
+        self._plans: Plans[_Reading] = Plans(now)
         if given.definition is not None:
             definition = compiled(given.definition)
             self._given = self._plan(definition, definition.message(given.message or ""))
 
     def decode(self, payload: bytes) -> Event:
         """Return the event of a payload."""
-        if self._registry is None:
+        registry = self._registry
+        if registry is None:
             return self._given.read(payload)
         if not self._checked:
-            self._check(self._registry)
+            self._check(registry)
         found = unframed(payload)
         if found is None:
             raise BadRecord("the message does not begin with the number of a schema")
-        places, start = read_indexes(found[1])
-        plan = self._plan_of(self._registry, found[0], places)
-        if isinstance(plan, Misfit):
-            raise BadRecord(str(plan))
-        return plan.read(found[1][start:])
+        identity, rest = found
+        places, start = read_indexes(rest)
+
+        def make(schema: Registered) -> _Reading:
+            definition = _registered(registry, schema)
+            return self._plan(definition, definition.at(places))
+
+        return self._plans.of(registry, identity, make, places).read(rest[start:])
 
     def _check(self, registry: SchemaRegistry) -> None:
         latest = registry.latest()
@@ -117,28 +129,6 @@ class ProtobufReader:
             return _Reading(self._window, message, self._default)
         except Misfit as misfit:
             raise refusal(self._window, str(misfit), definition.text) from None
-
-    def _plan_of(
-        self, registry: SchemaRegistry, identity: int, places: tuple[int, ...]
-    ) -> "_Reading | Misfit":
-        known = identity, places
-        if known not in self._plans:
-            if len(self._plans) > 1_000:  # whoever sends any numbers does not fill the memory
-                self._plans.clear()
-            self._plans[known] = self._foreign(registry, identity, places)
-        return self._plans[known]
-
-    def _foreign(
-        self, registry: SchemaRegistry, identity: int, places: tuple[int, ...]
-    ) -> "_Reading | Misfit":
-        found = registry.with_id(identity)
-        if found is None:
-            return Misfit(f"the schema registry has no schema {identity}")
-        try:
-            definition = _registered(registry, found)
-            return self._plan(definition, definition.at(places))
-        except ConfigError as error:
-            return Misfit(f"schema {identity}: {error}")
 
 
 class _Reading:

@@ -23,6 +23,10 @@ _HEAD: Final = 5
 _MOST_REFERENCES: Final = 100
 
 
+class NotGivenError(ConfigError):
+    """A registry does not give what it was asked for; a moment later it may."""
+
+
 class Reference(NamedTuple):
     """Another schema that a schema refers to.
 
@@ -115,7 +119,8 @@ class SchemaRegistry:
         """Return the texts of all schemas that a schema refers to, by their names.
 
         Raises:
-            ConfigError: one of them is not there, or of another kind; or they are too many.
+            NotGivenError: one of them is not there.
+            ConfigError: one of them is of another kind, or they are too many.
         """
         found: dict[str, str] = {}
         waiting = list(schema.references)
@@ -125,7 +130,7 @@ class SchemaRegistry:
                 continue
             there = self.version(one.subject, one.version)
             if there is None:
-                raise ConfigError(
+                raise NotGivenError(
                     f"the schema registry has no version {one.version} of subject "
                     f"{one.subject!r}, which schema {schema.id} refers to"
                 )
@@ -201,7 +206,7 @@ class SchemaRegistry:
         if status >= 500 or status == 429:
             raise self._away(f"it answers {status} {said}".rstrip())
         if status != 200:
-            raise ConfigError(f"schema registry {self._url} answers {status} to {path}: {said}")
+            raise NotGivenError(f"schema registry {self._url} answers {status} to {path}: {said}")
         if not isinstance(content, dict):
             raise self._strange(path)
         return content
