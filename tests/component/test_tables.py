@@ -2,6 +2,7 @@
 
 import random
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -132,6 +133,33 @@ def test_what_a_column_cannot_take_is_set_aside_alone(postgres: PostgreSQL, tabl
     assert "too long" in str(bad[0][1])
     assert "NUL" in str(bad[1][1])
     assert bad[1][2] == 'I,N, 3,"a\ufffd"'
+
+
+def test_a_key_that_no_index_takes_is_set_aside_alone(postgres: PostgreSQL, table: str) -> None:
+    key = b64encode(random.Random(7).randbytes(6000)).decode()  # compression does not help
+    made = target(in_postgres(postgres, table), outbound("id*:string,name:string"))
+    made.append(taken(["I,N, a,1", f"I,N, {key},2", "I,N, b,3"]), 5)
+    assert made.progress(3).rejected == 1
+    engine = engine_for(in_postgres(postgres, table))
+    assert rows_of(engine, table, "id") == [("a", "1"), ("b", "3")]
+    ((_, offset, reason, _),) = rows_of(
+        engine, f"espha_rejected WHERE table_name = '{table}'", "record_offset"
+    )
+    assert offset == 2
+    assert "index row" in str(reason)
+
+
+def test_keys_that_only_the_database_takes_for_one_are_no_trouble(
+    postgres: PostgreSQL, table: str
+) -> None:
+    """A statement may not change a row twice: they are written one by one."""
+    with connected(postgres) as connection:
+        connection.execute(f"CREATE TABLE {table} (id NUMERIC(4, 1) PRIMARY KEY, name TEXT)")
+    made = target(in_postgres(postgres, table), outbound("id*:double,name:string"))
+    made.append(taken(["P,N, 1.01,a", "P,N, 1.02,b", "P,N, 2,c"]), 5)
+    assert made.progress(3).rejected == 0
+    engine = engine_for(in_postgres(postgres, table))
+    assert [name for _, name in rows_of(engine, table, "id")] == ["b", "c"]
 
 
 def connected(server: PostgreSQL) -> psycopg.Connection[tuple[object, ...]]:

@@ -6,11 +6,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg.errors
 import pytest
+from sqlalchemy.exc import OperationalError, ProgrammingError, SQLAlchemyError
 
 from espha.adapters.config import ConfigError
 from espha.adapters.copying import Taken
-from espha.adapters.table_output.databases import engine_for
+from espha.adapters.table_output.databases import engine_for, is_of_a_row
 from espha.adapters.table_output.spec import OutputTable
 from espha.adapters.table_output.table import TableTarget
 from support.outputs import outbound
@@ -116,6 +118,37 @@ def test_two_adapters_never_mix_in_one_table(path: Path) -> None:
     with pytest.raises(ConfigError, match="is another adapter at work"):
         second.append(records("I,N, 1,a,0", "I,N, 2,b,0"), 2)
     assert rows(path) == [(1, "a", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("error", "of_a_row"),
+    [
+        (OperationalError("", {}, psycopg.errors.ProgramLimitExceeded()), True),
+        (ProgrammingError("", {}, psycopg.errors.CardinalityViolation()), True),
+        (OperationalError("", {}, psycopg.errors.AdminShutdown()), False),
+        (ProgrammingError("", {}, psycopg.errors.UndefinedTable()), False),
+    ],
+)
+def test_errors_of_postgresql_are_of_a_row_or_of_the_server(
+    error: SQLAlchemyError, of_a_row: bool
+) -> None:
+    assert is_of_a_row(error) is of_a_row
+
+
+def test_a_position_that_cannot_be_written_is_the_fault_of_no_row(path: Path) -> None:
+    target = opened(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "CREATE TRIGGER no BEFORE UPDATE ON espha_positions BEGIN "
+            "SELECT RAISE(ABORT, 'no transaction any more'); END"
+        )
+    with pytest.raises(OSError, match="no transaction any more"):
+        target.append(records("I,N, 1,a,0"), 1)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER no")
+    target.append(records("I,N, 1,a,0"), 1)
+    assert rows(path) == [(1, "a", 0.0)]
+    assert target.progress(1).rejected == 0
 
 
 def test_a_file_that_goes_away_is_waited_for_and_no_other_one_is_begun(path: Path) -> None:

@@ -25,6 +25,10 @@ _POSTGRESQL: Final[dict[str, Any]] = {
     "-c idle_in_transaction_session_timeout=60s -c timezone=UTC",
 }
 
+_OF_A_ROW: Final = {"54000", "21000"}
+"""States of SQL for which the driver has no class of its own: the row, or its key, is too large;
+rows that are one row to the database, such as keys that its column rounds."""
+
 
 def name_of(place: OutputTable) -> str:
     """Return database and table, as a user knows them; a password is not part of it."""
@@ -63,10 +67,11 @@ def engine_for(place: OutputTable) -> Engine:
 
 def is_of_a_row(error: SQLAlchemyError) -> bool:
     """Say whether a row is at fault, and not the database."""
-    of_driver = isinstance(error, DBAPIError)
-    return isinstance(error, DataError | IntegrityError) or (
-        isinstance(error, StatementError) and not of_driver
-    )
+    if isinstance(error, DataError | IntegrityError):
+        return True
+    if isinstance(error, DBAPIError):
+        return getattr(error.orig, "sqlstate", "") in _OF_A_ROW
+    return isinstance(error, StatementError)
 
 
 @contextmanager
@@ -75,7 +80,7 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
     Raises:
         OSError: the database is away, or refuses; whether it has committed is not known.
-        DataError, IntegrityError, StatementError: a row is at fault; nothing was done.
+        SQLAlchemyError: a row is at fault (`is_of_a_row`); nothing was done.
     """
     try:
         with engine.begin() as connection:

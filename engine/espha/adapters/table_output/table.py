@@ -93,7 +93,7 @@ class TableTarget:
         try:
             self._write(offset, open_update, bad, lambda to: self._apply_all(to, changes))
         except SQLAlchemyError:  # one of them is at fault: which?
-            self._write(offset, open_update, bad, lambda to: self._apply_each(to, changes, bad))
+            self._write_each(offset, open_update, bad, changes)
         self.offset, self._open_update = offset, open_update
         self._rejected += len(bad)
 
@@ -197,6 +197,14 @@ class TableTarget:
             own = {OFFSET: record.offset, OPCODE: event.opcode, FLAGS: event.flags}
             return Change(record, False, own | row)
         return Change(record, event.opcode in _DELETES, row)
+
+    def _write_each(
+        self, offset: int, open_update: str, bad: list[Rejected], changes: list[Change]
+    ) -> None:
+        try:
+            self._write(offset, open_update, bad, lambda to: self._apply_each(to, changes, bad))
+        except SQLAlchemyError as error:  # of no row: of the position, or of the commit
+            raise OSError(errno.EIO, shortly(error)) from None
 
     def _write(
         self,
