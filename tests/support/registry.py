@@ -18,6 +18,7 @@ class Registry:
         subjects: numbers of each subject's schemas.
         trouble: status with which it answers everything; 0: none.
         closed: paths that it answers with 403.
+        pause: seconds between two bytes of an answer.
         refuses: it takes no new schema.
         asked: method, path and Authorization of each request.
         url: its address.
@@ -27,6 +28,7 @@ class Registry:
     subjects: dict[str, list[int]] = field(default_factory=dict)
     trouble: int = 0
     closed: set[str] = field(default_factory=set)
+    pause: float = 0.0
     refuses: bool = False
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     url: str = ""
@@ -80,7 +82,13 @@ def schema_registry() -> Iterator[Registry]:
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            self.wfile.write(data)
+            if not known.pause:
+                self.wfile.write(data)
+                return
+            with contextlib.suppress(OSError):  # whoever asked does not wait
+                for byte in data:
+                    self.wfile.write(bytes([byte]))
+                    threading.Event().wait(known.pause)
 
         do_GET = do_POST = _do  # noqa: N815 - the library's names
 

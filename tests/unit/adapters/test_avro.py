@@ -300,6 +300,19 @@ def test_a_registry_that_is_away_is_waited_for(registry: Registry) -> None:
         made.records(framed(2, b""), "here")
 
 
+def test_a_registry_that_answers_byte_by_byte_is_away(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("espha.adapters.formats.registry._ANSWER_S", 0.2)
+    registry.add("in", schema())
+    registry.pause = 0.05
+    made = reader(registry={"url": registry.url, "subject": "in"})
+    with pytest.raises(OSError, match="is away: the answer comes too slowly"):
+        made.records(framed(1, written(schema(), id=1)), "here")
+    registry.pause = 0
+    assert made.records(framed(1, written(schema(), id=1)), "here") == [b"I,N, 1,,"]
+
+
 def test_nobody_listens() -> None:
     made = writer(registry={"url": "http://127.0.0.1:1", "subject": "x"})
     with pytest.raises(OSError, match=r"registry http://127\.0\.0\.1:1 is away: ") as refused:

@@ -1,5 +1,6 @@
 """Contents of addresses that are asked at an interval, each new one once."""
 
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -27,8 +28,11 @@ class Server(ThreadingHTTPServer):
 
     body: bytes = b""
     etag: str = ""
+    encoding: str = ""
     status: int = 200
     endless: bool = False
+    trickle: int = 0
+    written: int = 0
     headers: list[dict[str, str]]
 
     @property
@@ -49,10 +53,16 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(304 if same else self.server.status)
         if self.server.etag:
             self.send_header("ETag", self.server.etag)
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
         self.end_headers()
         try:
             while self.server.endless:
                 self.wfile.write(b"x" * 65_536)
+            while self.server.written < self.server.trickle:
+                self.wfile.write(b"\n")
+                self.server.written += 1
+                threading.Event().wait(0.05)
             if not same:
                 self.wfile.write(self.server.body)
         except OSError:
@@ -158,6 +168,24 @@ def test_a_server_in_trouble_is_asked_again_with_pauses(
     server.status, server.endless, server.body = 200, False, b"I,N,1,a"
     clock.now = 1
     assert rows(list(source.poll())) == ["I,N,1,a"]
+
+
+def test_a_compressed_content_is_expanded_as_far_as_it_may(server: Server) -> None:
+    texts = [f"I,N,{number},{'x' * (number % 97)}" for number in range(5000)]
+    server.body, server.encoding = gzip.compress("\n".join(texts).encode()), "gzip"
+    assert rows(list(polled(InputPoll(address=server.url), Clock()).poll())) == texts
+    small = InputPoll(address=server.url, max_bytes=100_000)
+    with pytest.raises(Held, match="more than 100000 bytes"):
+        polled(small, Clock()).poll()
+
+
+def test_an_address_that_answers_byte_by_byte_is_late(server: Server) -> None:
+    """It is left after `timeoutS`, however long its answer would take."""
+    server.trickle = 200
+    source = polled(InputPoll(address=server.url, timeout_s=0.2), Clock())
+    with pytest.raises(Held, match=r"the answer was not complete after 0.2 s \(timeoutS\)"):
+        source.poll()
+    assert 0 < server.written < server.trickle
 
 
 def test_an_address_that_is_away_does_not_hold_up_others() -> None:

@@ -3,11 +3,13 @@
 import errno
 import json
 import struct
+import time
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import urllib3
 
+from espha.adapters.answers import pieces
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.spec import Registry
 from espha.adapters.secrets import secret
@@ -16,6 +18,7 @@ USER_INFO: Final = "SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO"
 """The secret with `user:password`."""
 
 _TIMEOUT: Final = urllib3.Timeout(connect=3.0, read=5.0)
+_ANSWER_S: Final = 10.0
 _MOST: Final = 4 << 20
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _MAGIC: Final = b"\0"
@@ -190,10 +193,18 @@ class SchemaRegistry:
                 redirect=False,
                 preload_content=False,
             ) as answer:
-                status, data = answer.status, answer.read(_MOST)
-        except urllib3.exceptions.HTTPError as error:
+                status, data = answer.status, self._body(answer, path)
+        except (urllib3.exceptions.HTTPError, TimeoutError) as error:
             raise self._away(_cause(error)) from None
         return self._content(status, data, path)
+
+    def _body(self, answer: urllib3.BaseHTTPResponse, path: str) -> bytes:
+        data = bytearray()
+        for piece in pieces(answer, time.monotonic() + _ANSWER_S):
+            data += piece
+            if len(data) > _MOST:
+                raise self._strange(f"more than {_MOST} bytes at {path}")
+        return bytes(data)
 
     def _content(self, status: int, data: bytes, path: str) -> dict[str, Any] | None:
         try:

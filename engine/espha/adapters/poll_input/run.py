@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from espha.adapters.answers import pieces
 from espha.adapters.config import ConfigError, Held, Job
 from espha.adapters.formats.incoming import incoming, topic_form
 from espha.adapters.formats.mapped import mapped, read_configuration
@@ -25,7 +26,6 @@ from espha.model import Window
 from espha.model.xml import text_of
 from espha.protocol.status import Lag
 
-_CHUNK: Final = 1 << 16
 _SHOWN: Final = 200
 _MOST_ADDRESSES: Final = 20
 
@@ -103,7 +103,7 @@ def pages(window: Window, given: InputPoll) -> Sequence[Page]:
 def fetcher(given: InputPoll, authorization: str) -> Fetch:
     """Return what asks an address, within the bounds of the settings."""
     pool = urllib3.PoolManager()
-    timeout = urllib3.Timeout(connect=given.timeout_s, read=given.timeout_s)
+    timeout = urllib3.Timeout(total=given.timeout_s)
     retries = urllib3.Retry(total=3, connect=0, read=0, redirect=3, status=0, other=0)
     always = {"Authorization": authorization} if authorization else {}
 
@@ -136,18 +136,22 @@ def _read(answer: urllib3.BaseHTTPResponse, given: InputPoll, deadline: float) -
         return None
     if answer.status != 200:
         raise OSError(f"answered with HTTP {answer.status}")
-    parts: list[bytes] = []
-    size = 0
-    while part := answer.read(_CHUNK, decode_content=True):
-        parts.append(part)
-        size += len(part)
-        if size > given.max_bytes:
-            raise OSError(f"the content has more than {given.max_bytes} bytes (maxBytes)")
-        if time.monotonic() > deadline:
-            raise OSError(f"the answer was not complete after {given.timeout_s:g} s (timeoutS)")
-    content = b"".join(parts)
+    content = _content(answer, given, deadline)
     etag, modified = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
     return Answer(content, Seen.of(etag, modified, content))
+
+
+def _content(answer: urllib3.BaseHTTPResponse, given: InputPoll, deadline: float) -> bytes:
+    content = bytearray()
+    try:
+        for piece in pieces(answer, deadline):
+            content += piece
+            if len(content) > given.max_bytes:
+                raise OSError(f"the content has more than {given.max_bytes} bytes (maxBytes)")
+    except TimeoutError:
+        late = f"the answer was not complete after {given.timeout_s:g} s (timeoutS)"
+        raise OSError(late) from None
+    return bytes(content)
 
 
 class Polled:
