@@ -83,6 +83,17 @@ def test_a_script_in_python_lives_in_a_process_of_its_own(made: Any) -> None:
     assert bad.startswith('notarow,"scriptinpython,call1:fieldid:')
 
 
+@pytest.mark.parametrize("half", ["\\ud83d", "\\udc80"])
+def test_a_text_with_half_of_a_surrogate_pair_is_no_row(made: Any, half: str) -> None:
+    events = f'{{"id": 1, "x": "{half}"}}, {{"id": "{half}"}}, {{"id": 2, "x": "b"}}'
+    code = f'def publish(): return {{"events": [{events}], "done": True}}'
+    text, number, good = rows(made(Clock(), language="python", code=code))
+    assert text.startswith('notarow,"scriptinpython,call1:atexthashalfofasurrogatepair"')
+    assert half in text
+    assert number.startswith('notarow,"scriptinpython,call1:fieldid:')
+    assert good == "I,N,2,b"
+
+
 def test_so_many_events_are_made_at_least(made: Any) -> None:
     clock = Clock()
     source = made(clock, language="lua", code=LUA, maxEvents=1)

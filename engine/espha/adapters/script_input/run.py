@@ -9,6 +9,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Final, NoReturn
 import structlog
 
 from espha.adapters.config import Job
+from espha.adapters.formats.encodings import wrong_bytes
 from espha.adapters.formats.incoming import record_writer, topic_form, within
 from espha.adapters.formats.refused import not_a_row
 from espha.adapters.publishing import publish
@@ -24,7 +26,6 @@ from espha.adapters.script_input.spec import InputScript
 from espha.model import Window
 from espha.protocol.status import InputProgress, Lag
 from espha.records.published import Made, item_reader
-from espha.records.rows import encode
 from espha.scripts.publishers.common import Item, Publisher, PublisherError
 from espha.scripts.publishers.lua import LuaPublisher
 from espha.scripts.publishers.python import PythonPublisher
@@ -178,11 +179,13 @@ class Calls:
 
     def _row(self, made: Made, where: str) -> bytes:
         if made.event is not None:
-            record = encode(self._write(made.event))
-            return within(record, record, where, self._form)
+            with suppress(UnicodeEncodeError):  # then it is no row either
+                record = self._write(made.event).encode()
+                return within(record, record, where, self._form)
         place = f"{where}, line {made.line}" if made.line else where
         content = json.dumps(made.content, default=str).encode()
-        return not_a_row(f"{place}: {made.reason}", content, self._form)
+        reason = made.reason or wrong_bytes(content)
+        return not_a_row(f"{place}: {reason}", content, self._form)
 
     def advance(self, position: Mapping[str, Any]) -> None:
         """Go to a position; see `espha.adapters.publishing.Source`."""
