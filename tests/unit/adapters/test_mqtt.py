@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from paho.mqtt.client import MQTTMessage
 from pydantic import ValidationError
 
 from espha.adapters.acknowledged import Acknowledged, KeptOffset
@@ -37,9 +38,9 @@ class _Session:
         self.deliveries.end()
         self.deliveries.begin(self.told.append, known=known)
 
-    def send(self, number: int) -> Delivery | None:
+    def send(self, number: int, *, again: bool = False) -> Delivery | None:
         """Send a message."""
-        return self.deliveries.take(number)
+        return self.deliveries.take(number, again=again)
 
     def first(self, number: int) -> Delivery:
         """Send a message that is new."""
@@ -64,7 +65,7 @@ def test_what_comes_again_before_its_commit_is_taken_once() -> None:
     session.connect()
     one = session.first(1)
     session.connect()
-    assert session.send(1) is None
+    assert session.send(1, again=True) is None
     session.deliveries.committed(one)
     assert session.told == [1]
 
@@ -78,8 +79,8 @@ def test_what_was_committed_without_a_connection_is_acknowledged_when_it_comes_a
     session.connect()
     session.deliveries.committed(two)
     assert session.told == []  # the broker sends both again, whatever it is told meanwhile
-    assert session.send(1) is None
-    assert session.send(2) is None
+    assert session.send(1, again=True) is None
+    assert session.send(2, again=True) is None
     assert session.told == [1, 2]
 
 
@@ -95,9 +96,37 @@ def test_in_a_new_session_a_number_is_another_message() -> None:
     assert session.told == [1]
 
 
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_number_that_is_not_sent_again_is_another_message(committed: bool) -> None:
+    """A broker may know the session, and not the message: it was restored, or has expired it."""
+    session = _Session()
+    session.connect()
+    before = session.first(1)
+    session.deliveries.end()
+    if committed:
+        session.deliveries.committed(before)
+    session.connect(known=True)
+    after = session.first(1)
+    session.deliveries.committed(before)
+    assert session.told == []
+    session.deliveries.committed(after)
+    assert session.told == [1]
+
+
 class _AsItIs:
     def records(self, payload: bytes, _: str) -> list[bytes]:
         return [payload]
+
+
+def test_the_broker_says_whether_it_sends_again() -> None:
+    source = Messages(InputMqtt(**PLACE, topic="a"), _AsItIs(), Position("in"), "in")
+    waiting = []
+    for again in (False, False, True):
+        message = MQTTMessage(mid=1)
+        message.qos, message.dup = 1, again
+        source._take(message)
+        waiting.append(source._waiting.qsize())
+    assert waiting == [1, 2, 2]
 
 
 def test_a_message_whose_id_is_known_is_not_published_again() -> None:

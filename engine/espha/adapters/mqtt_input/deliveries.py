@@ -3,7 +3,9 @@
 The broker sends again what it has no acknowledgement of when the connection was broken, under the
 same number. What this process still holds of it is the same message: it is acknowledged when its
 rows are committed, and not taken a second time. In a session that the broker does not know any
-more, numbers mean nothing.
+more, numbers mean nothing. Nor do they where it knows the session, but not the message, as one that
+was restored, or has let the message expire: then it gives the number to another message, and does
+not mark that as sent again.
 """
 
 from collections.abc import Callable
@@ -45,10 +47,15 @@ class Deliveries:
         """Learn that the connection has ended."""
         self._acknowledge = None
 
-    def take(self, number: int) -> Delivery | None:
-        """Return the delivery of a message that has come; None: it was taken already."""
+    def take(self, number: int, *, again: bool) -> Delivery | None:
+        """Return the delivery of a message that has come; None: it was taken already.
+
+        Args:
+            number: the broker's, in the session.
+            again: the broker says that it has sent the message before.
+        """
         before = self._open.get(number)
-        if before is None:
+        if before is None or not again:
             made = self._open[number] = Delivery(number, self._connection)
             return made
         before.connection = self._connection

@@ -113,9 +113,11 @@ class Messages(RememberingReceiver[Position]):
         self.trouble = ""
 
     def _take(self, content: MQTTMessage) -> None:
-        delivery = self._deliveries.take(content.mid) if content.qos else None
-        if content.qos and delivery is None:
-            return
+        delivery = None
+        if content.qos:
+            delivery = self._deliveries.take(content.mid, again=bool(content.dup))
+            if delivery is None:
+                return
         message = _Message(content, delivery)
         self._waiting.put_nowait(message)
         self._queued += message.size
