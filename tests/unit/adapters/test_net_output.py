@@ -200,11 +200,16 @@ def test_an_endless_answer_is_not_read() -> None:
 
 
 class _Stream:
-    """A peer with numbers: takes so many lines of each connection, and remembers them."""
+    """A peer with numbers: takes so many lines of each connection, and remembers them.
+
+    Attributes:
+        early: the numbers that came, and are below the one that it has asked for.
+    """
 
     def __init__(self, *most: int) -> None:
         self.next = 0
         self.lines: list[bytes] = []
+        self.early: list[int] = []
         self.names: set[bytes] = set()
         self._most = list(most)
 
@@ -212,9 +217,12 @@ class _Stream:
         most = self._most.pop(0) if self._most else 1_000_000
         file = connection.makefile("rb")
         self.names.add(file.readline())
-        connection.sendall(b"%d\n" % self.next)
+        asked = self.next
+        connection.sendall(b"%d\n" % asked)
         while most > 0 and (line := file.readline()):
             number, _, row = line.rstrip(b"\n").partition(b" ")
+            if int(number) < asked:
+                self.early.append(int(number))
             if int(number) >= self.next:
                 self.lines.append(row)
                 self.next = int(number) + 1
@@ -249,6 +257,18 @@ def test_numbered_lines_reach_a_peer_once_that_breaks_off() -> None:
         send_all(later, taken(18, 21), 22)
         assert stream.lines[-2:] == [b"r18", b"r21"]
     assert stream.names == {b"t.out\n"}
+
+
+def test_a_peer_gets_no_line_below_the_number_that_it_says() -> None:
+    """It may have got on since the connection broke: it has committed what was under way."""
+    stream = _Stream(0)
+    with peer(stream.talk) as server:
+        made = Lines(MADE, numbered(OutputSocket(connect=server.address, ids=True)))
+        stream.next = 3
+        send_all(made, taken(*range(5)), 5)
+        assert stream.lines == [b"r3", b"r4"]
+        assert stream.early == []
+        assert made.offset == 5
 
 
 def test_a_peer_that_has_lost_rows_is_named_and_they_are_sent_at_the_next_start() -> None:

@@ -149,7 +149,7 @@ class Numbered:
         self._peer, self._stream, self._moved = peer, stream, moved
         self._talk: _Talk | None = None
         self._offset = 0
-        self._offset = self._connect()
+        self._connect()
 
     @property
     def offset(self) -> int:
@@ -177,7 +177,7 @@ class Numbered:
             with contextlib.suppress(OSError):
                 self._connect()
 
-    def _connect(self) -> int:
+    def _connect(self) -> None:
         talk = _Talk(self._peer.reach(), self._peer.timeout_s)
         try:
             talk.say(self._stream.encode() + b"\n")
@@ -194,8 +194,8 @@ class Numbered:
                 f"wants to go on with {number} now: it has lost rows. They are sent again from "
                 "there at the next start, as far as the topic still has them"
             )
-        self._talk = talk
-        return number
+        # It may be above what was acknowledged before the break: what is below, the peer has.
+        self._talk, self._offset = talk, number
 
     def _wait_for(self, talk: "_Talk", number: int) -> None:
         while (heard := talk.hear(self._peer.timeout_s)) < number:
