@@ -128,9 +128,11 @@ def test_a_request_whose_records_retention_has_removed_is_over() -> None:
 class Peer:
     """A server of lines that takes one connection after the other."""
 
-    def __init__(self, talk: Callable[[socket.socket], None]) -> None:
+    def __init__(self, talk: Callable[[socket.socket], None], receives: int = 0) -> None:
         self._talk = talk
         self._server = socket.create_server((HOST, 0))
+        if receives:
+            self._server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
         self.address = f"{HOST}:{self._server.getsockname()[1]}"
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -151,8 +153,9 @@ class Peer:
 
 
 @contextlib.contextmanager
-def peer(talk: Callable[[socket.socket], None]) -> Iterator[Peer]:
-    made = Peer(talk)
+def peer(talk: Callable[[socket.socket], None], receives: int = 0) -> Iterator[Peer]:
+    """Run a peer; `receives`: bytes that wait there until it reads them, 0: as usual."""
+    made = Peer(talk, receives)
     try:
         yield made
     finally:
@@ -271,6 +274,25 @@ def test_a_peer_gets_no_line_below_the_number_that_it_says() -> None:
         assert made.offset == 5
 
 
+def test_what_a_peer_was_not_sent_it_cannot_acknowledge() -> None:
+    lines: list[bytes] = []
+
+    def talk(connection: socket.socket) -> None:
+        file = connection.makefile("rb")
+        file.readline()
+        connection.sendall(b"0\n")
+        for line in file:
+            lines.append(line)
+            connection.sendall(b"1000\n")
+
+    with peer(talk) as server:
+        made = Lines(MADE, numbered(OutputSocket(connect=server.address, ids=True)))
+        made.append(taken(0), 1)
+        made.append(taken(1), 2)
+        assert lines == [b"0 r0\n", b"1 r1\n"]
+        assert made.offset == 2
+
+
 def test_a_peer_that_has_lost_rows_is_named_and_they_are_sent_at_the_next_start() -> None:
     stream = _Stream(3)
     with peer(stream.talk) as server:
@@ -336,6 +358,56 @@ def test_a_peer_that_says_nothing_gets_line_after_line_over_one_connection() -> 
         assert time.monotonic() - begun < given.timeout_s
         del made
         wait_until(lambda: len(lines) == 5, 30, "all lines")
+
+
+class _Slow:
+    """A peer that reads little at a time, but steadily, and says what it has."""
+
+    def __init__(self, most: int, *, numbers: bool) -> None:
+        self.read = 0
+        self._most, self._numbers = most, numbers
+
+    def talk(self, connection: socket.socket) -> None:
+        if self._numbers:
+            connection.recv(100)
+            connection.sendall(b"0\n")
+        lines = 0
+        while self.read < self._most and (data := connection.recv(65536)):
+            self.read += len(data)
+            lines += data.count(b"\n")
+            if self._numbers:
+                connection.sendall(b"%d\n" % lines)
+            time.sleep(0.05)
+
+
+def way_to(given: OutputSocket) -> Plain | Numbered:
+    if given.ids:
+        return numbered(given)
+    return Plain(peer_of(given, HOST), cast(KeptOffset, _Kept(Acknowledged("t"))))
+
+
+LARGE = [Taken(offset, b"x" * 4095) for offset in range(1024)]
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_a_peer_that_is_slow_but_takes_is_not_left(ids: bool) -> None:
+    slow = _Slow(1 << 30, numbers=ids)
+    with peer(slow.talk, receives=65536) as server:
+        given = OutputSocket(connect=server.address, ids=ids, timeout_s=0.6)
+        made = Lines(MADE, way_to(given))
+        begun = time.monotonic()
+        made.append(LARGE, len(LARGE))
+        assert time.monotonic() - begun > given.timeout_s
+        assert made.offset == len(LARGE)
+
+
+def test_what_a_peer_acknowledges_while_it_is_sent_to_counts() -> None:
+    slow = _Slow(1 << 21, numbers=True)
+    with peer(slow.talk, receives=65536) as server:
+        made = Lines(MADE, numbered(OutputSocket(connect=server.address, ids=True, timeout_s=0.6)))
+        with pytest.raises(OSError):
+            made.append(LARGE, len(LARGE))
+        assert 0 < made.offset < len(LARGE)
 
 
 def test_a_line_break_in_a_row_is_set_aside() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import select
 import socket
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from espha.adapters.copying import Waiting
@@ -12,6 +13,10 @@ from espha.adapters.socket_output.spec import OutputSocket
 _CONNECT_S: Final = 10.0
 _PEER_S: Final = 10.0
 _GREETING_S: Final = 5.0
+_PIECE: Final = 65_536
+
+Moved = Callable[[], None]
+"""Learns that the peer has taken a piece, or has said something."""
 
 
 class Peer(Protocol):
@@ -74,7 +79,7 @@ class _Calling:
     def reach(self) -> socket.socket:
         if self._server is None:
             self._server = listening(self._host, self._port)
-        if not _can_read(self._server, _PEER_S):
+        if not can_read(self._server, _PEER_S):
             raise Waiting("no peer is connected")
         found: socket.socket | None = None
         while self.is_back():
@@ -87,10 +92,11 @@ class _Calling:
         return _set_up(found, self.timeout_s)
 
     def is_back(self) -> bool:
-        return self._server is not None and _can_read(self._server, 0)
+        return self._server is not None and can_read(self._server, 0)
 
 
-def _can_read(one: socket.socket, timeout_s: float) -> bool:
+def can_read(one: socket.socket, timeout_s: float) -> bool:
+    """Tell whether there is something to read by then: bytes, a connection, or the end."""
     return bool(select.select([one], [], [], timeout_s)[0])
 
 
@@ -104,9 +110,17 @@ def has_ended(connection: socket.socket) -> bool:
     """Tell whether the peer has closed it: what were sent then would be lost."""
     try:
         # A socket with a timeout would wait for it, whatever flags `recv` gets.
-        return _can_read(connection, 0) and connection.recv(1, socket.MSG_PEEK) == b""
+        return can_read(connection, 0) and connection.recv(1, socket.MSG_PEEK) == b""
     except OSError:
         return True
+
+
+def send_all(connection: socket.socket, data: bytes, moved: Moved) -> None:
+    """Send it in pieces: a peer is late when it takes none, however long it needs for all."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[connection.send(rest[:_PIECE]) :]
+        moved()
 
 
 def let_go(connection: socket.socket | None) -> None:

@@ -4,7 +4,7 @@ import contextlib
 import re
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from espha.adapters.acknowledged import KeptOffset
@@ -12,7 +12,15 @@ from espha.adapters.config import ConfigError, Job
 from espha.adapters.copying import Taken, copy
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.output_records import Rejected, rejected
-from espha.adapters.socket_output.peers import Peer, has_ended, let_go, peer_of
+from espha.adapters.socket_output.peers import (
+    Moved,
+    Peer,
+    can_read,
+    has_ended,
+    let_go,
+    peer_of,
+    send_all,
+)
 from espha.adapters.socket_output.spec import OutputSocket
 from espha.protocol.status import OutputProgress
 
@@ -27,10 +35,11 @@ def run(job: Job, given: OutputSocket) -> None:
     peer = peer_of(given, job.host)
 
     def opened(identity: str) -> Output:
+        moved = job.control.doing.moved
         if given.ids:
             # A topic that was made anew counts from 0 again: that is another stream.
-            return Output(made, Numbered(peer, f"{identity}.{job.name}", job.control.doing.moved))
-        return Output(made, Plain(peer, KeptOffset(job, identity)))
+            return Output(made, Numbered(peer, f"{identity}.{job.name}", moved))
+        return Output(made, Plain(peer, KeptOffset(job, identity), moved))
 
     copy(job, peer.name, opened)
 
@@ -96,9 +105,9 @@ class Output:
 class Plain:
     """Lines to a peer that says nothing: what the system has taken counts as sent."""
 
-    def __init__(self, peer: Peer, kept: KeptOffset) -> None:
-        """Go on behind what was sent."""
-        self._peer, self._kept = peer, kept
+    def __init__(self, peer: Peer, kept: KeptOffset, moved: Moved = lambda: None) -> None:
+        """Go on behind what was sent; `moved` is called whenever the peer takes something."""
+        self._peer, self._kept, self._moved = peer, kept, moved
         self._connection: socket.socket | None = None
 
     @property
@@ -128,7 +137,7 @@ class Plain:
         if self._connection is None:
             self._connection = self._peer.reach()
         try:
-            self._connection.sendall(data)
+            send_all(self._connection, data, self._moved)
         except OSError:
             self._let_go()
             raise
@@ -141,10 +150,10 @@ class Plain:
 class Numbered:
     """Lines with numbers to a peer that says which one it needs next."""
 
-    def __init__(self, peer: Peer, stream: str, moved: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, peer: Peer, stream: str, moved: Moved = lambda: None) -> None:
         """Ask the peer where to go on; it raises what `Way.send` does.
 
-        `moved` is called at each word of the peer.
+        `moved` is called whenever the peer takes or says something.
         """
         self._peer, self._stream, self._moved = peer, stream, moved
         self._talk: _Talk | None = None
@@ -164,8 +173,7 @@ class Numbered:
                 self._connect()
             new = [(number, line) for number, line in lines if number >= self._offset]
             if new and self._talk:
-                self._talk.say(b"".join(b"%d %s\n" % each for each in new))
-                self._wait_for(self._talk, new[-1][0] + 1)
+                self._hand_over(self._talk, new)
         except OSError:
             self._let_go()
             raise
@@ -180,7 +188,7 @@ class Numbered:
     def _connect(self) -> None:
         talk = _Talk(self._peer.reach(), self._peer.timeout_s)
         try:
-            talk.say(self._stream.encode() + b"\n")
+            talk.say(self._stream.encode() + b"\n", self._moved)
             number = talk.hear(self._peer.greeting_s)
             self._moved()
         except BaseException:
@@ -197,10 +205,23 @@ class Numbered:
         # It may be above what was acknowledged before the break: what is below, the peer has.
         self._talk, self._offset = talk, number
 
-    def _wait_for(self, talk: "_Talk", number: int) -> None:
-        while (heard := talk.hear(self._peer.timeout_s)) < number:
-            self._offset = max(self._offset, heard)
+    def _hand_over(self, talk: "_Talk", lines: Sequence[tuple[int, bytes]]) -> None:
+        until = lines[-1][0] + 1
+
+        def moved() -> None:
             self._moved()
+            # What is acknowledged counts, also if the rest does not get through.
+            while self._offset < until and talk.is_heard:
+                self._hear(talk, until)
+
+        talk.say(b"".join(b"%d %s\n" % each for each in lines), moved)
+        while self._offset < until:
+            self._hear(talk, until)
+
+    def _hear(self, talk: "_Talk", until: int) -> None:
+        # What is behind these lines was not sent: a mistaken word must not have it left out.
+        self._offset = max(self._offset, min(talk.hear(self._peer.timeout_s), until))
+        self._moved()
 
     def _let_go(self) -> None:
         if self._talk is not None:
@@ -215,8 +236,13 @@ class _Talk:
         self._connection, self._timeout_s = connection, timeout_s
         self._heard = b""
 
-    def say(self, data: bytes) -> None:
-        self._connection.sendall(data)
+    @property
+    def is_heard(self) -> bool:
+        """Whether the peer has said something that `hear` has not returned, or has gone."""
+        return b"\n" in self._heard or can_read(self._connection, 0)
+
+    def say(self, data: bytes, moved: Moved) -> None:
+        send_all(self._connection, data, moved)
 
     def hear(self, timeout_s: float) -> int:
         """Return the next number that the peer says."""
