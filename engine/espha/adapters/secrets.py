@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,8 @@ from espha.adapters.config import ConfigError
 AUTHORIZATION: Final = "HTTP_AUTHORIZATION"
 """The secret that is a whole header `Authorization`, of what is posted and of what is taken."""
 _LARGEST = 1 << 20
+_HEADER: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+"""What a value of a header may be. Clients say all of it in their errors, if it is not."""
 
 
 def secret(name: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -48,5 +51,20 @@ def needed(name: str, why: str, environment: Mapping[str, str] = os.environ) -> 
         raise ConfigError(
             f"{why} needs {name}: give it in the environment, from a Secret, or in a file that "
             f"{name}_FILE names"
+        )
+    return found
+
+
+def authorization_header(environment: Mapping[str, str] = os.environ) -> str:
+    """Return the header `Authorization` to send; empty: none.
+
+    Raises:
+        ConfigError: it cannot be one; the text says nothing of what is in it. Or see `secret`.
+    """
+    found = secret(AUTHORIZATION, environment)
+    if not _HEADER.fullmatch(found):
+        raise ConfigError(
+            f"{AUTHORIZATION} cannot be a header: there is a line break (perhaps at its end) or "
+            "another control character in it, or a character that ISO 8859-1 does not have"
         )
     return found

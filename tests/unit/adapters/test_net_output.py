@@ -183,6 +183,14 @@ def test_what_is_no_yes_is_said_without_secrets() -> None:
         assert "secret" not in str(found.value)
 
 
+def test_a_header_that_cannot_be_sent_is_not_said() -> None:
+    with peer(answers()) as server:
+        given = OutputHttp(address=f"http://{server.address}/x")
+        with pytest.raises(OSError, match=r"no answer: ValueError$") as found:
+            poster(given, "Bearer a\nsecret")(b"body", {})
+    assert found.value.__suppress_context__
+
+
 def test_a_server_that_says_nothing_is_left_in_time() -> None:
     over = threading.Event()
 

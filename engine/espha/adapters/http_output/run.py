@@ -16,7 +16,7 @@ from espha.adapters.copying import Taken, copy
 from espha.adapters.formats.outgoing import Outgoing, outgoing
 from espha.adapters.http_output.spec import OutputHttp
 from espha.adapters.output_records import Rejected
-from espha.adapters.secrets import AUTHORIZATION, secret
+from espha.adapters.secrets import authorization_header
 from espha.protocol.status import OutputProgress
 
 _CONNECT_S: Final = 10.0
@@ -30,7 +30,7 @@ Post = Callable[[bytes, Mapping[str, str]], None]
 def run(job: Job, given: OutputHttp) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     made = outgoing(job.window, given.format)
-    post = poster(given, secret(AUTHORIZATION))
+    post = poster(given, authorization_header())
     copy(
         job,
         given.address,
@@ -61,7 +61,7 @@ def poster(given: OutputHttp, authorization: str) -> Post:
                 answer.release_conn()
             else:
                 answer.close()  # however long the rest is, and however slowly it comes
-        except HTTPError as error:
+        except (HTTPError, ValueError) as error:  # a ValueError says a whole header
             raise OSError(f"no answer: {type(error).__name__}") from None
         if not 200 <= answer.status < 300:
             text = said.decode(errors="replace").strip()

@@ -20,7 +20,7 @@ from espha.adapters.formats.mapped import mapped, read_configuration
 from espha.adapters.poll_input.position import Position, Seen, short
 from espha.adapters.poll_input.spec import InputPoll
 from espha.adapters.publishing import publish
-from espha.adapters.secrets import AUTHORIZATION, secret
+from espha.adapters.secrets import authorization_header
 from espha.backoff import Backoff
 from espha.model import Window
 from espha.model.xml import text_of
@@ -70,7 +70,7 @@ class Page:
 def run(job: Job, given: InputPoll) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     made = pages(job.window, given)
-    fetch = fetcher(given, secret(AUTHORIZATION))
+    fetch = fetcher(given, authorization_header())
     publish(job, lambda found: Polled(made, given, Position.of(job.name, found), fetch))
 
 

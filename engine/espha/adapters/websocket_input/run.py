@@ -17,7 +17,7 @@ from espha.adapters.formats.mapped import mapped, read_configuration
 from espha.adapters.publishing import publish
 from espha.adapters.receiving import Intake, Parcel
 from espha.adapters.remembered import Position, RememberingReceiver
-from espha.adapters.secrets import AUTHORIZATION, secret
+from espha.adapters.secrets import authorization_header
 from espha.adapters.websocket_input.spec import InputWebsocket
 from espha.backoff import Backoff
 from espha.mapping import holder
@@ -42,7 +42,7 @@ class Messages(Position):
 def run(job: Job, given: InputWebsocket) -> None:
     """Run the adapter until the process is ended; see `espha.adapters.config.Runner`."""
     records = _records(job.window, given)
-    known = secret(AUTHORIZATION)
+    known = authorization_header()
     publish(job, lambda found: Socket(given, records, Messages.of(job.name, found), known))
 
 
