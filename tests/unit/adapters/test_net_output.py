@@ -210,6 +210,58 @@ def test_an_endless_answer_is_not_read() -> None:
         poster(OutputHttp(address=f"http://{server.address}/x"), "")(b"body", {})
 
 
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+GZIP = b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n"
+
+
+@contextlib.contextmanager
+def answering(answer: bytes, *, ends: bool) -> Iterator[OutputHttp]:
+    """Run a server that says `answer`, and then nothing, or closes the connection."""
+    over = threading.Event()
+
+    def talk(connection: socket.socket) -> None:
+        answers(answer)(connection)
+        if not ends:
+            over.wait(30)
+
+    with peer(talk) as server:
+        yield OutputHttp(address=f"http://{server.address}/x", timeout_s=0.1)
+        over.set()
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("rest", [CHUNKED, CHUNKED + b"no size", GZIP + b"no..", GZIP, b"\r\n"])
+@pytest.mark.parametrize("status", [b"200 OK", b"204 Nothing"])
+def test_a_yes_counts_whatever_follows_it(status: bytes, rest: bytes, ends: bool) -> None:
+    with answering(b"HTTP/1.1 %s\r\n%s" % (status, rest), ends=ends) as given:
+        poster(given, "")(b"body", {})
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize(("rest", "said"), [(CHUNKED, ""), (GZIP + b"no..", "no.."), (GZIP, "")])
+def test_a_no_is_said_also_if_its_text_cannot_be_read(rest: bytes, said: str, ends: bool) -> None:
+    with (
+        answering(b"HTTP/1.1 503 No\r\n" + rest, ends=ends) as given,
+        pytest.raises(OSError, match=rf"answered with HTTP 503: {said}$"),
+    ):
+        poster(given, "")(b"body", {})
+
+
+def test_the_connection_of_a_yes_that_has_ended_is_used_again() -> None:
+    connections: list[socket.socket] = []
+
+    def talk(connection: socket.socket) -> None:
+        connections.append(connection)
+        for _ in range(2):
+            answers(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")(connection)
+
+    with peer(talk) as server:
+        post = poster(OutputHttp(address=f"http://{server.address}/x"), "")
+        post(b"body", {})
+        post(b"body", {})
+    assert len(connections) == 1
+
+
 class _Stream:
     """A peer with numbers: takes so many lines of each connection, and remembers them.
 

@@ -4,6 +4,7 @@ Before a request is sent, its first and its last record are kept on the topic of
 goes on after a kill sends the very same request once more, under the same id, before anything else.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -56,18 +57,28 @@ def poster(given: OutputHttp, authorization: str) -> Post:
                 redirect=False,
                 preload_content=False,
             )
-            said = answer.read1(_SHOWN)
-            if answer.length_remaining == 0:
-                answer.release_conn()
-            else:
-                answer.close()  # however long the rest is, and however slowly it comes
         except (HTTPError, ValueError) as error:  # a ValueError says a whole header
             raise OSError(f"no answer: {type(error).__name__}") from None
+        said = _said(answer)
         if not 200 <= answer.status < 300:
-            text = said.decode(errors="replace").strip()
-            raise OSError(f"answered with HTTP {answer.status}: {text}")
+            raise OSError(f"answered with HTTP {answer.status}: {said}")
 
     return post
+
+
+def _said(answer: urllib3.BaseHTTPResponse) -> str:
+    """Return how the text of an answer begins, if it can be read, and let the connection go.
+
+    What counts is the status: who has said yes has the rows, whatever becomes of the text.
+    """
+    said = b""
+    with contextlib.suppress(HTTPError):
+        said = answer.read1(_SHOWN, decode_content=False)
+    if answer.length_remaining == 0:
+        answer.release_conn()
+    else:
+        answer.close()  # however long the rest is, and however slowly it comes
+    return said.decode(errors="replace").strip()
 
 
 class Output:
