@@ -76,7 +76,8 @@ def csv_rows(data: bytes, layout: CsvLayout, *, final: bool) -> Iterator[Row[lis
 
     A quote opens a cell only where the cell begins. A line that is not CSV (a quote that never
     closes, or something behind a closing one) is a bad row alone. A quote that is open at the end
-    is waited for until it is longer than `MAX_RECORD`.
+    is waited for until it is longer than `MAX_RECORD`. A backslash may stand before a quote, or for
+    itself; so the first line of a row with line breaks may be a row as well, and then it is one.
 
     Args:
         data: from the beginning of a row.

@@ -150,6 +150,7 @@ def test_a_command_of_espha_is_named_with_or_without_espha(
 ) -> None:
     """`espha supervise -- espha engine` is what people write, and what the documentation says."""
     told: list[CommandSpawner | ForkServerSpawner] = []
+    monkeypatch.setattr("espha.jsonlog.configure", lambda: None)  # the runner closes its output
     monkeypatch.setattr(
         "espha.ha.supervisor.supervise",
         lambda settings, spawner, election: told.append(spawner),
@@ -161,7 +162,8 @@ def test_a_command_of_espha_is_named_with_or_without_espha(
     assert " ".join(told[0]._command[1:]) == command
 
 
-def test_espha_alone_is_no_command_to_supervise() -> None:
+def test_espha_alone_is_no_command_to_supervise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("espha.jsonlog.configure", lambda: None)
     variables = {"ESPHA_BOOTSTRAP": "127.0.0.1:1"}
     result = CliRunner().invoke(app, ["supervise", "--", "espha"], env=variables)
     assert result.exit_code == 2

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from espha.model.events import BadRecord, Event
@@ -111,6 +111,8 @@ def test_pieces_change_nothing(text: str, chunk: int, form: str) -> None:
 
 @given(st.lists(st.lists(st.text(), min_size=2), min_size=1), st.integers(1, 9))
 def test_cells_come_back_as_they_were_written(table: list[list[str]], chunk: int) -> None:
+    # The first line of such a row may be a row as well, and then it counts as one.
+    assume(not any("\\" in row and "\n" in row for row in map("".join, table)))
     data = "".join(",".join(map(quoted, cells)) + "\n" for cells in table)
     written = [cells for cells in table if ",".join(cells).strip()]
     assert [row.content for row in read(data.encode(), chunk=chunk)] == written
