@@ -2753,4 +2753,24 @@ MUTATIONS = (
         "::test_one_that_goes_in_the_middle_of_a_step_keeps_no_order_log",
         "assert 'shop/demo' == ''",
     ),
+    Mutation(
+        "edges",
+        "an empty file of a folder is waited for, for ever",
+        "engine/espha/adapters/file_input/folder.py",
+        "        return bool(stat.st_size) or not still\n",
+        "        return True\n",
+        "tests/unit/adapters/test_folder_input.py"
+        "::test_an_empty_file_that_has_stood_still_holds_nobody_up",
+        "assert [] == ['2']",
+    ),
+    Mutation(
+        "edges",
+        "what was read when a file failed is left out",
+        "engine/espha/adapters/file_input/reading.py",
+        "            if self._seen is None:\n                raise\n",
+        "            raise\n",
+        "tests/unit/adapters/test_file_input.py"
+        "::test_what_was_read_when_a_file_failed_is_read_again",
+        "more items",
+    ),
 )

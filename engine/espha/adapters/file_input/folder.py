@@ -12,7 +12,7 @@ import structlog
 from espha.adapters.config import Held
 from espha.adapters.file_input.content import Moved, open_content
 from espha.adapters.file_input.position import Place, Position
-from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
+from espha.adapters.file_input.reading import Reading, SourceRow, Stillness, read_on, resumes
 from espha.adapters.file_input.source import Rows, placed
 from espha.adapters.file_input.spec import InputFile
 
@@ -40,6 +40,7 @@ class SourceFolder:
         self._now: Reading | None = None
         self._names: list[str] = []
         self._known: set[str] | None = None
+        self._empty: dict[str, Stillness] = {}
         self._scanned: float | None = None
         self._set(position)
 
@@ -116,8 +117,9 @@ class SourceFolder:
         return placed(found, self.position) if found else []
 
     def _let_go_at(self, place: Place) -> None:
-        self.close()
-        self._place = place
+        now, self._now, self._place = self._now, None, place
+        if now:
+            now.close()
 
     def _finish(self, now: Reading) -> None:
         rest = now.rest()
@@ -138,13 +140,24 @@ class SourceFolder:
             with contextlib.suppress(FileNotFoundError):
                 content = open_content(self._folder / name, self._file.encoding, self._moved)
                 if content is None:
-                    return  # empty: it is being written
-                _LOG.info("reads the next file", file=str(self._folder / name))
+                    if self._may_be_written(name):
+                        return
+                    continue
+                passed = sorted(self._empty.keys() - {name})
+                _LOG.info("reads the next file", file=str(self._folder / name), empty=passed)
                 generation = self._place.generation + bool(self._name)
                 self._name, self._finished = name, False
+                self._empty.clear()
                 self._now = Reading(content, generation, self._clock)
                 self._place = self._now.place
                 return
+
+    def _may_be_written(self, name: str) -> bool:
+        """Tell whether an empty file has to be waited for."""
+        stat = (self._folder / name).stat()
+        seen = self._empty.setdefault(name, Stillness(self._clock))
+        still = seen.look((stat.st_size, stat.st_mtime_ns)) >= self._file.settle_s
+        return bool(stat.st_size) or not still
 
     def _resume(self) -> bool:
         """Go on in the file of the position; False: there is nothing more in it.
@@ -162,11 +175,9 @@ class SourceFolder:
             text = f"{self._name} is gone, and was read up to byte {place.offset} only; put it back"
             raise Held(text) from None
         reading = Reading(content, place.generation, self._clock) if content else None
-        if reading and reading.resume(place) is Fit.CONTINUES:
+        if reading and resumes(reading, place):
             self._now = reading
             return True
-        if reading:
-            reading.close()
         raise Held(
             f"{self._name} is not what was read of it, up to byte {place.offset}; put it back, or "
             "give new files higher names"

@@ -1,7 +1,9 @@
 """One open file, read up to a place, and whether a file is the one that was read before."""
 
+import contextlib
 import errno
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
@@ -85,11 +87,12 @@ class Reading:
         self._trusted = 0
         self._hole = (-1, 0)
         self._long: tuple[int, hashlib.blake2b] | None = None
+        self._seen: os.stat_result | None = None
 
     @property
     def place(self) -> Place:
-        """Where it is, with marks."""
-        stat = self.content.stat()
+        """Where it is, with marks; once it was told, it can be told of a file in trouble, too."""
+        stat = self._stat()
         marks = Marks(
             inode=stat.st_ino,
             size=stat.st_size,
@@ -97,10 +100,24 @@ class Reading:
             tail=_digest(self._tail) if self.offset else "",
             base=self._base,
             body=self._hash.hexdigest(),
-            end=not self.content.at(self.offset, 1) and self.content.whole(),
+            end=self._is_at_end(),
             changed=stat.st_mtime_ns,
         )
         return Place(self.generation, self.line, self.offset, marks)
+
+    def _stat(self) -> os.stat_result:
+        try:
+            self._seen = self.content.stat()
+        except OSError:
+            if self._seen is None:
+                raise
+        return self._seen
+
+    def _is_at_end(self) -> bool:
+        try:
+            return not self.content.at(self.offset, 1) and self.content.whole()
+        except OSError:  # whoever reads on learns why
+            return False
 
     @property
     def inode(self) -> int:
@@ -327,6 +344,16 @@ def _old_fit(content: Content, place: Place) -> Fit:
     if len(tail) < place.offset - start:
         return Fit.SHORTER
     return Fit.CONTINUES if place.mark in ("", _digest(head + tail)) else Fit.OTHER
+
+
+def resumes(reading: Reading, place: Place) -> bool:
+    """Tell whether a file goes on at a place, and go there; close it otherwise."""
+    with contextlib.ExitStack() as unfit:
+        unfit.callback(reading.close)
+        fits = reading.resume(place) is Fit.CONTINUES
+        if fits:
+            unfit.pop_all()
+    return fits
 
 
 def read_on(

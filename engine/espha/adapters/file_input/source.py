@@ -12,7 +12,7 @@ from espha.adapters.config import Held
 from espha.adapters.file_input.content import Moved, open_content
 from espha.adapters.file_input.kin import rotated, with_inode
 from espha.adapters.file_input.position import Place, Position, RowPosition
-from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on
+from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on, resumes
 from espha.adapters.file_input.spec import InputFile
 
 _LOG = structlog.get_logger()
@@ -154,8 +154,9 @@ class SourceFile:
             self._now = None
 
     def _let_go_at(self, place: Place) -> None:
-        self._let_go()
-        self._place = place
+        now, self._now, self._place = self._now, None, place
+        if now:
+            now.close()
 
     def _rows(self, found: list[SourceRow]) -> Rows:
         return placed(found, self.position) if found else []
@@ -197,11 +198,7 @@ class SourceFile:
 
     def _try(self, path: Path, place: Place) -> Reading | None:
         reading = self._opened(path, place.generation)
-        if reading and reading.resume(place) is Fit.CONTINUES:
-            return reading
-        if reading:
-            reading.close()
-        return None
+        return reading if reading and resumes(reading, place) else None
 
     def _fit(self, path: Path, place: Place) -> Fit | None:
         reading = self._opened(path, place.generation)
