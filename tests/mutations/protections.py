@@ -2684,7 +2684,7 @@ MUTATIONS = (
         "                pass\n",
         "tests/unit/ha/test_switchover.py::"
         "test_who_finds_no_thread_to_wait_for_the_heir_tries_again",
-        "['active', 'call None']",
+        "('active', 'call None')",
     ),
     Mutation(
         "edges",
