@@ -1,10 +1,7 @@
 """A file that grows, is cut, or is replaced, and positions in it."""
 
-import contextlib
-import errno
 import gzip
 import hashlib
-import itertools
 import json
 import os
 import tracemalloc
@@ -16,14 +13,12 @@ from backports import zstd
 
 from espha.adapters.config import ConfigError, Held, Job
 from espha.adapters.file_input.position import Position
-from espha.adapters.file_input.reading import Fit, Reading
 from espha.adapters.file_input.run import _Rows
 from espha.adapters.file_input.spec import InputFile
 from espha.protocol.child_side import Control
 from espha.protocol.states import Step
 from support.files import Clock, append, opened, polled, told
 from support.outputs import outbound
-from support.processes import descriptors
 
 
 @pytest.fixture
@@ -364,58 +359,8 @@ def test_memory_is_bounded_whatever_the_length_of_lines(
 
 def test_damaged_compressed_data_is_an_error_of_the_system(path: Path) -> None:
     path.write_bytes(gzip.compress(b"1,a\n")[:-8] + b"\xff" * 8)
-    source = opened(path)
     with pytest.raises(OSError, match="damaged"):
-        polled(source, 3)
-    source.close()
-    assert source.position.place.offset == 0
-
-
-@pytest.mark.parametrize("failures", range(1, 6))
-@pytest.mark.parametrize("first", range(8))
-def test_what_was_read_when_a_file_failed_is_read_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch, first: int, failures: int
-) -> None:
-    """A file system over the network may fail several times in a row."""
-    rows = [[str(number), "a"] for number in range(60_000)]
-    path.write_bytes(b"".join(b"%s,a\n" % number.encode() for number, _ in rows))
-    source = opened(path)
-    found = polled(source)
-    really, asked = os.fstat, itertools.count(-first)
-
-    def failing(descriptor: int) -> os.stat_result:
-        if 0 <= next(asked) < failures:
-            raise OSError(errno.EIO, "Input/output error")
-        return really(descriptor)
-
-    monkeypatch.setattr(os, "fstat", failing)
-    for _ in range(20):
-        with contextlib.suppress(OSError):
-            found += polled(source)
-    assert found == rows
-
-
-def test_a_file_that_cannot_be_compared_leaves_no_descriptor(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path.write_bytes(b"1,a\n2,b\n")
-    source = opened(path)
-    assert polled(source) == [["1", "a"], ["2", "b"]]
-    source.close()
-    before = descriptors()
-    with monkeypatch.context() as patched:
-        patched.setattr(Reading, "resume", damaged)
-        for _ in range(10):
-            with pytest.raises(OSError, match="damaged"):
-                source.poll()
-    assert descriptors() == before
-    append(path, b"3,c\n")
-    assert polled(source) == [["3", "c"]]
-
-
-def damaged(*_: object) -> Fit:
-    """Be a file whose data cannot be expanded."""
-    raise OSError(errno.EILSEQ, "damaged")
+        polled(opened(path), 3)
 
 
 def test_the_header_of_a_record_is_json_for_others(path: Path) -> None:

@@ -94,6 +94,48 @@ def test_a_file_that_comes_too_late_is_named(tmp_path: Path) -> None:
     assert [log["files"] for log in logs] == [["a.csv"]]
 
 
+def test_empty_files_that_stand_still_hold_up_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    append(tmp_path / "a.csv", b"head\n1,x\n")
+    for empty in ("b1.csv", "b2.csv"):
+        append(tmp_path / empty, b"")
+    append(tmp_path / "c.csv", b"head\n3,x\n")
+    source = opened(tmp_path, clock)
+    ((_, done),) = source.poll()
+    with capture_logs() as logs:
+        assert polled(source, clock) == ["3"]
+    assert [log["files"] for log in logs if "files" in log] == [["b1.csv", "b2.csv"]]
+    assert polled(opened(tmp_path, clock, done), clock) == ["3"]
+
+
+def test_an_empty_file_may_get_its_rows_until_the_next_one_is_read(tmp_path: Path) -> None:
+    clock = Clock()
+    append(tmp_path / "a.csv", b"")
+    source = opened(tmp_path, clock)
+    assert polled(source, clock) == []
+    append(tmp_path / "a.csv", b"head\n1,x\n")
+    assert polled(source, clock) == ["1"]
+    append(tmp_path / "b.csv", b"")
+    append(tmp_path / "c.csv", b"head\n3,x\n")
+    clock.settle()
+    assert source.poll() == []
+    append(tmp_path / "b.csv", b"head\n2,x\n")
+    with capture_logs() as logs:
+        assert polled(source, clock) == ["2", "3"]
+    assert not [log for log in logs if "files" in log]
+
+
+def test_a_file_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
+    clock = Clock()
+    packed = gzip.compress(b"head\n1,x\n")
+    append(tmp_path / "a.csv.gz", packed[:2])
+    append(tmp_path / "b.csv", b"head\n2,x\n")
+    source = opened(tmp_path, clock)
+    assert polled(source, clock) == []
+    append(tmp_path / "a.csv.gz", packed[2:])
+    assert polled(source, clock) == ["1", "2"]
+
+
 def test_what_waits_is_the_rest_of_the_file_and_those_behind_it(tmp_path: Path) -> None:
     clock = Clock()
     append(tmp_path / "a.csv", b"head\n1,x\n")
@@ -103,32 +145,3 @@ def test_what_waits_is_the_rest_of_the_file_and_those_behind_it(tmp_path: Path) 
     source.poll()
     append(tmp_path / "a.csv", b"3,")
     assert source.behind() == 2 + 9
-
-
-def test_an_empty_file_that_has_stood_still_holds_nobody_up(tmp_path: Path) -> None:
-    """An hour without rows; the next hours have some."""
-    clock = Clock()
-    append(tmp_path / "a.csv", b"head\n1,x\n")
-    source = opened(tmp_path, clock)
-    assert polled(source, clock) == ["1"]
-    for name in ("b.csv", "c.csv"):
-        (tmp_path / name).touch()
-    append(tmp_path / "d.csv", b"head\n2,x\n")
-    clock.settle()
-    assert source.poll() == [], "it may be written yet"
-    with capture_logs() as logs:
-        assert polled(source, clock) == ["2"]
-    assert [log["empty"] for log in logs if "empty" in log] == [["b.csv", "c.csv"]]
-    again = opened(tmp_path, clock, source.position)
-    append(tmp_path / "e.csv", b"head\n3,x\n")
-    assert polled(again, clock) == ["3"]
-
-
-def test_an_empty_file_that_gets_rows_in_time_is_read(tmp_path: Path) -> None:
-    clock = Clock()
-    (tmp_path / "a.csv").touch()
-    append(tmp_path / "b.csv", b"head\n2,x\n")
-    source = opened(tmp_path, clock)
-    assert source.poll() == []
-    append(tmp_path / "a.csv", b"head\n1,x\n")
-    assert polled(source, clock) == ["1", "2"]

@@ -5,14 +5,22 @@ import os
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Final
 
 import structlog
 
 from espha.adapters.config import Held
-from espha.adapters.file_input.content import Moved, open_content
+from espha.adapters.file_input.content import Moved
 from espha.adapters.file_input.position import Place, Position
-from espha.adapters.file_input.reading import Reading, SourceRow, Stillness, read_on, resumes
+from espha.adapters.file_input.reading import (
+    Reading,
+    SourceRow,
+    Stillness,
+    goes_on,
+    open_reading,
+    read_on,
+)
 from espha.adapters.file_input.source import Rows, placed
 from espha.adapters.file_input.spec import InputFile
 
@@ -40,8 +48,8 @@ class SourceFolder:
         self._now: Reading | None = None
         self._names: list[str] = []
         self._known: set[str] | None = None
-        self._empty: dict[str, Stillness] = {}
         self._scanned: float | None = None
+        self._empty: dict[str, Stillness] = {}
         self._set(position)
 
     @property
@@ -83,7 +91,8 @@ class SourceFolder:
             return []
         still = now.still_s() >= self._file.settle_s and now.content.whole()
         before = now.offset
-        found = read_on(now, self._file, self._let_go_at, final=still and not self._file.growing)
+        let_go = partial(self._let_go_at, now.place)
+        found = read_on(now, self._file, let_go, final=still and not self._file.growing)
         if self._now and not found and now.offset == before and still:
             self._finish(now)
         return self._rows(found)
@@ -103,9 +112,7 @@ class SourceFolder:
     def close(self) -> None:
         """Let go of the file; the next poll opens it again."""
         if self._now:
-            self._place = self._now.place
-            self._now.close()
-            self._now = None
+            self._let_go_at(self._now.place)
 
     def _set(self, position: Position) -> None:
         self._place = position.place
@@ -138,26 +145,39 @@ class SourceFolder:
             return
         for name in self._above():
             with contextlib.suppress(FileNotFoundError):
-                content = open_content(self._folder / name, self._file.encoding, self._moved)
-                if content is None:
-                    if self._may_be_written(name):
-                        return
-                    continue
-                passed = sorted(self._empty.keys() - {name})
-                _LOG.info("reads the next file", file=str(self._folder / name), empty=passed)
-                generation = self._place.generation + bool(self._name)
+                following = self._opened(name, self._place.generation + bool(self._name))
+                if following is None:
+                    if self._stays_empty(name):
+                        continue
+                    return  # it is being written
+                _LOG.info("reads the next file", file=str(self._folder / name))
+                self._pass_empty(name)
                 self._name, self._finished = name, False
-                self._empty.clear()
-                self._now = Reading(content, generation, self._clock)
-                self._place = self._now.place
+                self._now, self._place = following, following.place
                 return
 
-    def _may_be_written(self, name: str) -> bool:
-        """Tell whether an empty file has to be waited for."""
+    def _opened(self, name: str, generation: int) -> Reading | None:
+        path = self._folder / name
+        return open_reading(path, self._file, generation, self._clock, self._moved)
+
+    def _stays_empty(self, name: str) -> bool:
+        """Tell whether a file without a byte has ended, as any file ends that stands still."""
         stat = (self._folder / name).stat()
-        seen = self._empty.setdefault(name, Stillness(self._clock))
-        still = seen.look((stat.st_size, stat.st_mtime_ns)) >= self._file.settle_s
-        return bool(stat.st_size) or not still
+        still = self._empty.setdefault(name, Stillness(self._clock))
+        still_s = still.look((stat.st_size, stat.st_mtime_ns))
+        return stat.st_size == 0 and still_s >= self._file.settle_s
+
+    def _pass_empty(self, following: str) -> None:
+        """Say which files were empty; they need no position: who starts anew passes them again."""
+        passed = sorted(name for name in self._empty if name < following)
+        if passed:
+            _LOG.warning(
+                "files are empty, and have stood still: the next one is read, and what is written "
+                "to them later is not",
+                files=passed[:10],
+                count=len(passed),
+            )
+        self._empty.clear()
 
     def _resume(self) -> bool:
         """Go on in the file of the position; False: there is nothing more in it.
@@ -165,17 +185,16 @@ class SourceFolder:
         Raises:
             Held: it is not what was read.
         """
-        place, path = self._place, self._folder / self._name
+        place = self._place
         try:
-            content = open_content(path, self._file.encoding, self._moved)
+            reading = self._opened(self._name, place.generation)
         except FileNotFoundError:
             if place.marks and place.marks.end:
                 self._finished = True  # it was read to its end, and somebody has removed it
                 return False
             text = f"{self._name} is gone, and was read up to byte {place.offset} only; put it back"
             raise Held(text) from None
-        reading = Reading(content, place.generation, self._clock) if content else None
-        if reading and resumes(reading, place):
+        if reading and goes_on(reading, place):
             self._now = reading
             return True
         raise Held(

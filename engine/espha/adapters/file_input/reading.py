@@ -3,12 +3,12 @@
 import contextlib
 import errno
 import hashlib
-import os
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from espha.adapters.file_input.content import Content
+from espha.adapters.file_input.content import Content, Moved, open_content
 from espha.adapters.file_input.position import Marks, Place
 from espha.adapters.file_input.spec import InputFile
 from espha.protocol.sizes import CUT_BYTES
@@ -76,8 +76,13 @@ class Reading:
     """An open file, from a place on."""
 
     def __init__(self, content: Content, generation: int, clock: Callable[[], float]) -> None:
-        """Read from the beginning."""
+        """Read from the beginning.
+
+        Raises:
+            OSError: the file cannot be looked at.
+        """
         self.content, self.generation = content, generation
+        self._stat = content.stat()
         self.line, self.offset = 0, 0
         self._base, self._hash = 0, _body()
         self._heads: dict[int, str] = {}
@@ -87,12 +92,16 @@ class Reading:
         self._trusted = 0
         self._hole = (-1, 0)
         self._long: tuple[int, hashlib.blake2b] | None = None
-        self._seen: os.stat_result | None = None
 
     @property
     def place(self) -> Place:
-        """Where it is, with marks; once it was told, it can be told of a file in trouble, too."""
-        stat = self._stat()
+        """Where it is, with marks; who asks for it may just have met an error of the system.
+
+        What is known of the file from before tells it as well: its number stays what it is.
+        """
+        with contextlib.suppress(OSError):
+            self._stat = self.content.stat()
+        stat = self._stat
         marks = Marks(
             inode=stat.st_ino,
             size=stat.st_size,
@@ -100,23 +109,16 @@ class Reading:
             tail=_digest(self._tail) if self.offset else "",
             base=self._base,
             body=self._hash.hexdigest(),
-            end=self._is_at_end(),
+            end=self._at_end(),
             changed=stat.st_mtime_ns,
         )
         return Place(self.generation, self.line, self.offset, marks)
 
-    def _stat(self) -> os.stat_result:
-        try:
-            self._seen = self.content.stat()
-        except OSError:
-            if self._seen is None:
-                raise
-        return self._seen
-
-    def _is_at_end(self) -> bool:
+    def _at_end(self) -> bool:
+        """Tell whether nothing stands behind the place; while nobody knows, something does."""
         try:
             return not self.content.at(self.offset, 1) and self.content.whole()
-        except OSError:  # whoever reads on learns why
+        except OSError:
             return False
 
     @property
@@ -321,6 +323,36 @@ class Reading:
         self.content.close()
 
 
+@contextlib.contextmanager
+def closed_on_error(file: Content | Reading) -> Iterator[None]:
+    """Let go of a file if it is of no use after all: who tries again opens it again."""
+    try:
+        yield
+    except BaseException:
+        file.close()
+        raise
+
+
+def open_reading(
+    path: Path, layout: InputFile, generation: int, clock: Callable[[], float], moved: Moved
+) -> Reading | None:
+    """Open a file at its beginning; for what it returns and raises see `open_content`."""
+    content = open_content(path, layout.encoding, moved)
+    if content is None:
+        return None
+    with closed_on_error(content):
+        return Reading(content, generation, clock)
+
+
+def goes_on(reading: Reading, place: Place) -> bool:
+    """Go to a place in a file; tell whether it is in it. A file that it is not in is closed."""
+    with closed_on_error(reading):
+        found = reading.resume(place) is Fit.CONTINUES
+    if not found:
+        reading.close()
+    return found
+
+
 def _rows_of(data: bytes, layout: InputFile, final: bool) -> Iterator[Row[list[str]]]:
     if layout.format == "json":
         return line_rows(data, final=final)
@@ -346,36 +378,25 @@ def _old_fit(content: Content, place: Place) -> Fit:
     return Fit.CONTINUES if place.mark in ("", _digest(head + tail)) else Fit.OTHER
 
 
-def resumes(reading: Reading, place: Place) -> bool:
-    """Tell whether a file goes on at a place, and go there; close it otherwise."""
-    with contextlib.ExitStack() as unfit:
-        unfit.callback(reading.close)
-        fits = reading.resume(place) is Fit.CONTINUES
-        if fits:
-            unfit.pop_all()
-    return fits
-
-
 def read_on(
-    now: Reading, layout: InputFile, let_go: Callable[[Place], None], *, final: bool
+    now: Reading, layout: InputFile, let_go: Callable[[], None], *, final: bool
 ) -> list[SourceRow]:
     """Return rows as `Reading.read` does; a file that is another one by now has none.
 
     Args:
         now: what is read.
         layout: how its rows are written.
-        let_go: called when it cannot be read, with the place before that: what was read then does
-            not count.
+        let_go: called when it cannot be read; it goes back to the place before that, for what was
+            read then does not count.
         final: nobody writes on.
 
     Raises:
         OSError: the file cannot be read.
     """
-    kept = now.place
     try:
         return now.read(layout, layout.settle_s, final=final)
     except OSError as error:
-        let_go(kept)
+        let_go()
         if error.errno != errno.ESTALE:
             raise
         return []

@@ -4,15 +4,24 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 from espha.adapters.config import Held
-from espha.adapters.file_input.content import Moved, open_content
+from espha.adapters.file_input.content import Moved
 from espha.adapters.file_input.kin import rotated, with_inode
 from espha.adapters.file_input.position import Place, Position, RowPosition
-from espha.adapters.file_input.reading import Fit, Reading, SourceRow, read_on, resumes
+from espha.adapters.file_input.reading import (
+    Fit,
+    Reading,
+    SourceRow,
+    closed_on_error,
+    goes_on,
+    open_reading,
+    read_on,
+)
 from espha.adapters.file_input.spec import InputFile
 
 _LOG = structlog.get_logger()
@@ -103,15 +112,23 @@ class SourceFile:
         if late or self._now is None:
             return late
         now, before = self._now, self._now.offset
-        unread = now.line <= self._file.header_lines
         still = now.still_s() >= self._file.settle_s
         final = still and not self._file.growing and now.content.whole()
-        found = read_on(now, self._file, self._let_go_at, final=final)
-        if found and unread and self._went_before(now):
-            return []
-        if self._now and not found and self._now.offset == before:
-            self._follow(self._now, still)
+        found = self._read(now, final)
+        if self._now is now and not found and now.offset == before:
+            self._follow(now, still)
         return self._rows(found)
+
+    def _read(self, now: Reading, final: bool) -> list[SourceRow]:
+        """Return rows of a file, unless another one has to be read first."""
+        unread = now.line <= self._file.header_lines
+        let_go = partial(self._let_go_at, now.place)
+        found = read_on(now, self._file, let_go, final=final)
+        try:
+            return [] if found and unread and self._went_before(now) else found
+        except OSError:
+            let_go()
+            raise
 
     def behind(self) -> int | None:
         """Return how many bytes on the disk were not read; None: nobody knows.
@@ -149,9 +166,7 @@ class SourceFile:
 
     def _let_go(self) -> None:
         if self._now:
-            self._place = self._now.place
-            self._now.close()
-            self._now = None
+            self._let_go_at(self._now.place)
 
     def _let_go_at(self, place: Place) -> None:
         now, self._now, self._place = self._now, None, place
@@ -198,7 +213,7 @@ class SourceFile:
 
     def _try(self, path: Path, place: Place) -> Reading | None:
         reading = self._opened(path, place.generation)
-        return reading if reading and resumes(reading, place) else None
+        return reading if reading and goes_on(reading, place) else None
 
     def _fit(self, path: Path, place: Place) -> Fit | None:
         reading = self._opened(path, place.generation)
@@ -211,10 +226,9 @@ class SourceFile:
 
     def _opened(self, path: Path, generation: int) -> Reading | None:
         try:
-            content = open_content(path, self._file.encoding, self._moved)
+            return open_reading(path, self._file, generation, self._clock, self._moved)
         except FileNotFoundError:
             return None
-        return Reading(content, generation, self._clock) if content else None
 
     def _begin(self) -> Reading | None:
         """Begin with a file: the first one, or one that is another one than what was read.
@@ -286,12 +300,14 @@ class SourceFile:
         later = kin[names.index(now.inode) + 1 :] if now.inode in names else []
         for path in (*(one.path for one in later), self._path):
             following = self._opened(path, now.generation + 1)
-            if following and [one.path for one in rotated(self._path)] == [one.path for one in kin]:
-                self._switch(now, following, path)
-                return
-            if following:
-                following.close()
-                return
+            if following is None:
+                continue
+            with closed_on_error(following):
+                if [one.path for one in rotated(self._path)] == [one.path for one in kin]:
+                    self._switch(now, following, path)
+                    return
+            following.close()
+            return
 
     def _went_before(self, now: Reading) -> bool:
         """Go back to a file that rotation has put between the last one and this one meanwhile.
