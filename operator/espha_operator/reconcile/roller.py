@@ -167,6 +167,9 @@ class Roller:
         told = event(resource, "HandingOver", step.message, good=True, now=datetime.now(UTC))
         self._cluster.create(told)
         answer = switchover.ask(address, step.to, self._token(facts.deployment))
+        if answer.locked:  # it learns the new token by this, and hands over by itself
+            why = f"{step.message} It knows another token, and its pod is made anew."
+            return self._evict(replace(step, message=why), resource, seen)
         return f"{step.message} {answer.message}".strip()
 
 

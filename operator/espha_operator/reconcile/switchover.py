@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from kubernetes.client.exceptions import ApiException
 
 from espha.protocol.http import NoAnswerError, ask_switchover, at
+from espha.protocol.states import SwitchoverReason
 from espha_operator.api.names import HTTP_PORT, SWITCHOVER
 from espha_operator.reconcile.annotations import annotate, requested
 from espha_operator.reconcile.cluster import Cluster, reason
@@ -69,5 +70,6 @@ def ask(address: str, to: str, proof: str) -> Decision:
         _LOG.warning("switchover to %s: the active engine does not answer: %s", to, error)
         return Decision("wait", to)
     if 400 <= answer.code < 500:
-        return Decision("refused", to, f"The active engine refuses: {answer.message}.")
+        locked = answer.reason is SwitchoverReason.FORBIDDEN
+        return Decision("refused", to, f"The active engine refuses: {answer.message}.", locked)
     return Decision("ask" if answer.code < 400 else "wait", to)

@@ -17,11 +17,14 @@ class Decision:
             active engine to hand over; or the request is done or refused, and goes.
         to: the engine that is to be active.
         message: what happened, for people; empty while it goes on.
+        locked: the active engine knows another token than the operator: one that has been changed
+            since its pod began.
     """
 
     action: Literal["wait", "name", "ask", "done", "refused"]
     to: str = ""
     message: str = ""
+    locked: bool = False
 
 
 def decide(request: str, facts: Facts) -> Decision:

@@ -248,6 +248,21 @@ def test_an_engine_that_does_not_hand_over_is_asked_again_later(
     assert "demo-engine-1" not in world.done
 
 
+def test_an_engine_that_knows_another_token_is_made_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tokens have been changed since it began; it hands over by itself when its pod ends."""
+    world.pods["demo-engine-1"], world.revision["demo-engine"] = "v1", "v2"
+    world.pods |= {"demo-engine-0": "v2", "demo-engine-2": "v2"}
+
+    def refuse(address: str, to: str, proof: str) -> Decision:
+        return Decision("refused", to, "The active engine refuses: no.", locked=True)
+
+    monkeypatch.setattr(switchover, "ask", refuse)
+    wait_until(lambda: "another token" in world.step(), LIMIT_S, "the pod is made anew")
+    assert world.done == ["Event HandingOver", "demo-engine-1"]
+
+
 def test_of_a_pair_of_adapters_the_standby_goes_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

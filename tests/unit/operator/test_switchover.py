@@ -94,7 +94,8 @@ def test_answers(
     supervisor: type[_Supervisor], code: int, body: bytes, action: str, message: str
 ) -> None:
     supervisor.answer = (code, body)
-    assert switchover.ask("127.0.0.1", "e", "t0ken") == Decision(action, "e", message)  # type: ignore[arg-type]
+    expected = Decision(action, "e", message, locked=code == 403)  # type: ignore[arg-type]
+    assert switchover.ask("127.0.0.1", "e", "t0ken") == expected
     assert supervisor.asked == ("/switchover", "Bearer t0ken", {"to": "e"})
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from espha.durable import UNFINISHED
 from espha.engine.checkpoints import Checkpoints
 from espha.protocol.checkpoint import CheckpointBegun, CheckpointOrder, CheckpointReport
 from espha.protocol.status import SnapshotFacts
 from espha.recovery.divergence import DivergenceLog
 from espha.recovery.scheduler import SnapshotScheduler
-from espha.recovery.store import DOUBTED, UNFINISHED, Draft, Header, SnapshotStore, check
+from espha.recovery.store import DOUBTED, Draft, Header, SnapshotStore, check
 from support.processes import crowded, room_for
 from unit.recovery.samples import BODY, body_of, meta, store, written
 
