@@ -2374,8 +2374,7 @@ MUTATIONS = (
         "live",
         "an engine asks others for what is on its own volume",
         "engine/espha/recovery/restore.py",
-        "        if self.divergences.waits_behind is not None:\n"
-        "            self._ask_for(self.divergences.waits_behind)\n",
+        "        if waits_behind is not None:\n            self._ask_for(waits_behind)\n",
         "        if behind is not None:\n            self._ask_for(behind)\n",
         "tests/unit/recovery/test_healing.py::"
         "test_a_state_from_behind_that_is_on_its_own_volume_is_asked_nobody_for",

@@ -107,8 +107,9 @@ class Recovery:
             LogError: see `requirements`.
         """
         behind = self.divergences.last.behind
-        if self.divergences.waits_behind is not None:
-            self._ask_for(self.divergences.waits_behind)
+        waits_behind = self.divergences.waits_behind
+        if waits_behind is not None:
+            self._ask_for(waits_behind)
         wanted = ask()
         at_least = 0 if behind is None or self.forgives else behind
         before = behind if self.forgives else self.divergences.last.before

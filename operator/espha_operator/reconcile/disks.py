@@ -169,7 +169,7 @@ class DiskKeeper:
             foreign=_foreign(deployment, kept),
         )
         quorum, others = Quorum(), Others(error="it was not asked.", serving=serving)
-        model, held, trimmed = _trimmed_for(scene.facts), "", False
+        model, held = _trimmed_for(scene.facts), ""
         if _may_ask(scene.facts):
             try:
                 with talk(deployment.bootstrap) as kafka:
@@ -178,7 +178,6 @@ class DiskKeeper:
                         quorum = kafka.quorum()
                         others = Others(absent=kafka.absent(), serving=serving)
                     held = self._trim(kafka, scene, rooms, model)
-                    trimmed = _is_trimmed(deployment)
             except TalkError as error:
                 if others.error:  # else they are known, and only the trimming has failed
                     others = Others(error=str(error), serving=serving)
@@ -191,7 +190,6 @@ class DiskKeeper:
             facts,
             rooms=self._with_silent(rooms),
             trim_held=held,
-            trimmed=trimmed,
             formatted=formatted,
             may_format=allowed,
         )
@@ -248,16 +246,12 @@ def _counts(deployment: Deployment) -> dict[str, int]:
     return counts if kafka.external else {**counts, "kafka": kafka.replicas}
 
 
-def _is_trimmed(deployment: Deployment) -> bool:
-    return deployment.spec.topics.trimmed
-
-
 def _trimmed_for(facts: Facts) -> ModelFacts | None:
     """Return the model behind whose snapshots logs are trimmed now; None: they are left alone.
 
     It is the one that leads: one in the shadow may read other topics.
     """
-    if not _is_trimmed(facts.deployment) or facts.paused:
+    if not facts.deployment.spec.topics.trimmed or facts.paused:
         return None
     leads = model_change.running(facts)
     return versions.leading(facts.deployment, facts.versions, leads, facts.planned)

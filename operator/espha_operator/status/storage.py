@@ -39,7 +39,6 @@ class DiskFacts:
         foreign: by component, why kept volumes do not fit the deployment, as a sentence; a
             component of which they do is not there.
         trim_held: why the logs are not trimmed, as a sentence; empty: they are, as far as they can.
-        trimmed: whether the logs have been trimmed behind snapshots.
         formatted: whether the brokers' volumes hold a cluster already.
         may_format: ordinals of brokers that may begin with an empty volume.
     """
@@ -51,7 +50,6 @@ class DiskFacts:
     refused: str = ""
     foreign: Mapping[str, str] = field(default_factory=dict)
     trim_held: str = ""
-    trimmed: bool = False
     formatted: bool = False
     may_format: frozenset[int] = frozenset()
 

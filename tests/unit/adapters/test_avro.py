@@ -63,16 +63,6 @@ def writer(window: Window = WINDOW, **avro: object) -> Outgoing:
     return outgoing(window, OutputFormat.model_validate({"type": "avro", "avro": avro}))
 
 
-class Clock:
-    """Stands still until it is set."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
-
-
 def reason(record: bytes) -> str:
     found = read_not_a_row(record)
     assert found is not None, record
@@ -255,30 +245,30 @@ def test_schemas_change_and_each_record_has_its_own(registry: Registry) -> None:
 def test_a_schema_that_the_registry_gets_to_know_is_asked_for_again(registry: Registry) -> None:
     """It is new, and the node of the registry that was asked had not heard of it."""
     registry.add("in", schema())
-    clock = Clock()
+    now = 0.0
     given = {"registry": {"url": registry.url, "subject": "in"}}
-    made = AvroReader(WINDOW, AvroInput.model_validate(given), ("I", "N"), clock)
+    made = AvroReader(WINDOW, AvroInput.model_validate(given), ("I", "N"), lambda: now)
     payload = framed(2, written(schema(), id=1))
     for _ in range(3):
         with pytest.raises(BadRecord, match="the schema registry has no schema 2"):
             made.decode(payload)
     assert [path for _, path, _ in registry.asked].count("/schemas/ids/2") == 1
     registry.add("in", schema())
-    clock.now = 11
+    now = 11
     assert made.decode(payload).values == (1, None, None)
     registry.trouble = 503
-    clock.now = 100
+    now = 100
     assert made.decode(payload).values == (1, None, None)
 
 
 def test_a_schema_that_does_not_fit_is_asked_for_once(registry: Registry) -> None:
     registry.add("wrong", schema(id="string"))
     registry.add("in", schema())
-    clock = Clock()
+    now = 0.0
     given = {"registry": {"url": registry.url, "subject": "in"}}
-    made = AvroReader(WINDOW, AvroInput.model_validate(given), ("I", "N"), clock)
-    for now in (0, 100):
-        clock.now = now
+    made = AvroReader(WINDOW, AvroInput.model_validate(given), ("I", "N"), lambda: now)
+    for later in (0, 100):
+        now = later
         with pytest.raises(BadRecord, match="schema 1: the schema does not fit"):
             made.decode(framed(1, b"x"))
     assert [path for _, path, _ in registry.asked].count("/schemas/ids/1") == 1

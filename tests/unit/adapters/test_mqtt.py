@@ -84,16 +84,21 @@ def test_what_was_committed_without_a_connection_is_acknowledged_when_it_comes_a
     assert session.told == [1, 2]
 
 
-def test_in_a_new_session_a_number_is_another_message() -> None:
-    session = _Session()
-    session.connect()
-    before = session.first(1)
-    session.connect(known=False)
+def another_message_comes(session: _Session, before: Delivery) -> None:
+    """Have message 1 come, which is not the one that came under that number before."""
     after = session.first(1)
     session.deliveries.committed(before)
     assert session.told == []
     session.deliveries.committed(after)
     assert session.told == [1]
+
+
+def test_in_a_new_session_a_number_is_another_message() -> None:
+    session = _Session()
+    session.connect()
+    before = session.first(1)
+    session.connect(known=False)
+    another_message_comes(session, before)
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -106,11 +111,7 @@ def test_a_number_that_is_not_sent_again_is_another_message(committed: bool) -> 
     if committed:
         session.deliveries.committed(before)
     session.connect(known=True)
-    after = session.first(1)
-    session.deliveries.committed(before)
-    assert session.told == []
-    session.deliveries.committed(after)
-    assert session.told == [1]
+    another_message_comes(session, before)
 
 
 class _AsItIs:
