@@ -45,6 +45,8 @@ from espha_operator.status.texts import listed
 MODEL_AGAIN = 15.0
 # The same while there is no good model.
 MODEL_SOON = 3.0
+# Seconds after its first step in which what nobody has looked at yet may be as the status says.
+SETTLES = 60.0
 # Changes of role labels a minute, which pods can cause by what they say.
 LABELS = 60
 _NOT_FOUND = 404
@@ -89,6 +91,7 @@ class Reconciler:
         self._config_map: tuple[object, Object | None, float] | None = None
         self._last_good = LastGood(cluster)
         self._led: str | None = None
+        self._settled: float | None = None
         self._labels = Pace(LABELS, clock)
         self._token: tuple[str, float] = ("", clock())
 
@@ -144,9 +147,14 @@ class Reconciler:
         self._report(resource, before, facts)
 
     def _report(self, resource: Object, before: Status, facts: Facts) -> None:
-        after = build.build(facts, before, datetime.now(UTC))
+        after = build.build(facts.replace(begins=self._begins()), before, datetime.now(UTC))
         self._write(resource, before, after)
         self._reporter.recorder.engines(resource, before, facts)
+
+    def _begins(self) -> bool:
+        if self._settled is None:
+            self._settled = self._clock() + SETTLES
+        return self._clock() < self._settled
 
     def failed(self, why: str) -> None:
         """Say in the status why a step did not come to its end."""

@@ -19,7 +19,7 @@ _LONGEST = 300
 
 def build(facts: Facts, before: Status, now: datetime) -> Status:
     """Return the new status; conditions keep their time as long as their state is the same."""
-    verdicts = judge(facts)
+    verdicts = judge(facts, _unasked(facts, before) if facts.begins else {})
     generation = facts.deployment.generation
     return Status(
         phase=_phase(facts, verdicts),
@@ -37,6 +37,22 @@ def build(facts: Facts, before: Status, now: datetime) -> Status:
         adapters=adapters(facts, before.adapters),
         conditions=conditions(before.conditions, verdicts, generation, now),
     )
+
+
+def _unasked(facts: Facts, before: Status) -> dict[str, Verdict]:
+    """Return what held before, of what nobody has looked at since: it is no news that it holds.
+
+    Of an older spec it says nothing: with `Ready` it would say that the new one is fulfilled.
+    """
+    seen = {"TopicsReady": facts.topics, "VolumesFit": facts.disks, "StorageLow": facts.disks}
+    then = [before.condition(name) for name, found in seen.items() if found is None]
+    reasons = {str(one): one for one in Reason}
+    return {
+        one.type: Verdict(reasons[one.reason], one.message)
+        for one in then
+        if one and one.status == "True" and one.reason in reasons
+        if one.observed_generation == facts.deployment.generation
+    }
 
 
 def _model(facts: Facts) -> str | None:

@@ -4,7 +4,7 @@ Each check looks at the facts and says whether it holds, and why. What they come
 in `summary`: `Ready` is the first of them that does not hold.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from espha.protocol.states import EngineState
 from espha_operator.status import adapters
@@ -242,10 +242,16 @@ CHAIN: tuple[tuple[str, Check], ...] = (
 )
 
 
-def judge(facts: Facts) -> dict[str, Verdict]:
-    """Return all verdicts in order, `Ready` last."""
-    parts = {name: check(facts) for name, check in CHAIN}
-    return {**parts, "StorageLow": storage_low(facts), **summarise(facts, parts)}
+def judge(facts: Facts, known: Mapping[str, Verdict] = {}) -> dict[str, Verdict]:
+    """Return all verdicts in order, `Ready` last.
+
+    Args:
+        facts: what is seen.
+        known: verdicts on parts of which the facts say nothing yet, by condition.
+    """
+    parts = {name: known.get(name) or check(facts) for name, check in CHAIN}
+    low = known.get("StorageLow") or storage_low(facts)
+    return {**parts, "StorageLow": low, **summarise(facts, parts)}
 
 
 def _about(seconds: float) -> str:

@@ -129,6 +129,7 @@ class Facts:
         images: image of each pod, by the pod's name.
         paused: whether the operator may change nothing.
         progressing: whether the deployment was on its way to what is wanted, a step ago.
+        begins: whether the operator has just begun with it, and may not have looked at all yet.
         upgrade: what it is made of; None: nothing yet.
         webhook: why models are not checked when they are applied; empty: they are; None: nobody
             wants them to be.
@@ -156,6 +157,7 @@ class Facts:
     images: Mapping[str, str] = field(default_factory=dict)
     paused: bool = False
     progressing: bool = False
+    begins: bool = False
     upgrade: Upgrade | None = None
     webhook: str | None = None
     services: frozenset[str] = frozenset()

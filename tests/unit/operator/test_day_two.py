@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from espha.protocol.states import EngineState, KillReason
 from espha.protocol.status import ReplicaStatus
-from espha_operator.reconcile import observe
+from espha_operator.reconcile import observe, topic_view
 from espha_operator.reconcile.fleet import Keeper
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.status.facts import TopicFacts
@@ -452,6 +453,50 @@ def test_a_failover_is_told_with_its_reason_and_gap(
     assert events(cluster) == [event]
     restarted(cluster).until_quiet()
     assert events(cluster) == []
+
+
+def test_an_operator_that_starts_doubts_nothing_before_it_has_looked(
+    cluster: MemoryCluster, steps: Play
+) -> None:
+    """Neither volumes nor topics are new, and the deployment is as ready as it was."""
+    steps.until_quiet()
+    events(cluster)
+    was, answer = status(cluster), Future[TopicFacts]()
+    with pytest.MonkeyPatch.context() as blind:
+        blind.setattr(topic_view, "submit", lambda *_, **__: answer)
+        blind.setattr(memory.Disks, "known", None)
+        new = restarted(cluster)
+        new.step()
+        assert (status(cluster), events(cluster)) == (was, [])
+    answer.set_result(TopicFacts(brokers=3))
+    new.until_quiet()
+    assert (status(cluster)["phase"], events(cluster)) == ("Ready", [])
+
+
+def test_an_operator_that_starts_behind_a_change_does_not_say_that_it_is_done(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is applied before volumes are known."""
+    steps.until_quiet()
+    change(cluster, engines={"image": "espha/engine:2"})
+    monkeypatch.setattr(memory.Disks, "known", None)
+    restarted(cluster).step()
+    assert status(cluster)["observedGeneration"] == 2
+    assert condition(cluster, "Ready")[0] == "False"
+
+
+def test_volumes_that_nobody_can_look_at_are_not_said_to_fit_for_ever(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is applied before they are known."""
+    steps.until_quiet()
+    monkeypatch.setattr(memory.Disks, "known", None)
+    new = restarted(cluster)
+    new.step()
+    new.clock.now += 61
+    new.step()
+    assert condition(cluster, "VolumesFit") == ("False", "Waiting")
+    assert condition(cluster, "Ready") == ("False", "Waiting")
 
 
 def test_a_failover_while_the_operator_was_away_is_told(
