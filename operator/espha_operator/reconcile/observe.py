@@ -6,7 +6,7 @@ it says it, may harm more than its own deployment.
 
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -85,8 +85,17 @@ def selector(deployment: Deployment) -> str:
     )
 
 
-def observe(cluster: Cluster, deployment: Deployment) -> Observed:
-    """Observe what runs of a deployment now."""
+def observe(
+    cluster: Cluster, deployment: Deployment, known: Container[str] = frozenset()
+) -> Observed:
+    """Observe what runs of a deployment now.
+
+    Args:
+        cluster: where it runs.
+        deployment: what to look for.
+        known: uids of pods that were its own before. They still are while nobody owns them: their
+            set is made anew, for larger volumes.
+    """
     where, which = deployment.namespace, selector(deployment)
     ours, services = (
         [one for one in cluster.list(kind, where, which) if deployment.uid in owners(one)]
@@ -94,7 +103,11 @@ def observe(cluster: Cluster, deployment: Deployment) -> Observed:
     )
     made_by = {one["metadata"]["uid"] for one in ours}
     # Labels can be put on any pod; only the API server's own controller can be such an owner.
-    pods = tuple(_pod(one) for one in cluster.list("Pod", where, which) if owners(one) & made_by)
+    pods = tuple(
+        _pod(one)
+        for one in cluster.list("Pod", where, which)
+        if (owners(one) & made_by if owners(one) else one["metadata"].get("uid") in known)
+    )
     return Observed(
         sets={one["metadata"]["name"]: _set(one) for one in ours},
         pods=pods,

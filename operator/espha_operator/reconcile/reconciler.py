@@ -91,6 +91,7 @@ class Reconciler:
         self._config_map: tuple[object, Object | None, float] | None = None
         self._last_good = LastGood(cluster)
         self._led: str | None = None
+        self._pods: frozenset[str] = frozenset()
         self._settled: float | None = None
         self._labels = Pace(LABELS, clock)
         self._token: tuple[str, float] = ("", clock())
@@ -117,7 +118,7 @@ class Reconciler:
             return
         if self._order_logs.must_wait(parsed):
             return
-        seen = observe(self._cluster, parsed)
+        seen = self._observe(parsed)
         facts = self._facts(parsed, seen, before, paused=is_paused(resource))
         self._order_logs.seen(parsed.uid)
         unlabelled = self._label(facts, seen)
@@ -137,10 +138,15 @@ class Reconciler:
         error = listed(filter(None, [facts.error, *unlabelled]))
         self._report(resource, before, facts.replace(error=error))
 
+    def _observe(self, deployment: Deployment) -> Observed:
+        seen = observe(self._cluster, deployment, self._pods)
+        self._pods = frozenset(pod.uid for pod in seen.pods)
+        return seen
+
     def _look(self, resource: Object, before: Status, wrong: Verdict) -> None:
         """Change nothing where the spec cannot be read; but what runs is looked at, and told."""
         deployment = models.glimpse(resource, self._images)
-        seen = observe(self._cluster, deployment)
+        seen = self._observe(deployment)
         facts = Facts(deployment, wrong, seen.sets, seen.serving, seen.engines)
         facts = facts.replace(topics=self._topics.known(deployment), webhook=self._webhook())
         self._label(facts, seen)

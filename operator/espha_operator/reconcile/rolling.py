@@ -355,6 +355,8 @@ def engines_kept(facts: Facts) -> int:
     or nobody is active and one of them may become so, as many as there are.
     """
     wanted, there = facts.deployment.spec.engines.replicas, facts.set("engine").wanted
+    if not facts.exists("engine"):  # it is made anew, and must not take an engine away by that
+        there = max((ordinal(one.name) + 1 for one in facts.engines), default=0)
     if there <= wanted:
         return wanted
     stays = facts.active is not None and ordinal(facts.active.name) < wanted

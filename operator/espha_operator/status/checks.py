@@ -119,7 +119,7 @@ def engines_ready(facts: Facts) -> Verdict:
 
 def replicas_in_sync(facts: Facts) -> Verdict:
     """Check that every engine has the state that the order log stands for."""
-    if not facts.exists("engine"):
+    if not facts.has_engines:
         return _not_started(facts)
     behind = [
         f"{one.name} ({one.state}{': ' + one.message if one.message else ''})"
@@ -148,7 +148,7 @@ def snapshots_in_reach(facts: Facts) -> Verdict:
         return _trimmed(facts)
     if topics.retention_ms < 0:
         return Verdict(Reason.UNLIMITED, "Topics keep all records.")
-    if not facts.exists("engine"):
+    if not facts.has_engines:
         return _not_started(facts)
     kept = f"Topics keep records for {topics.retention}"
     ages = [one.snapshot_age_s for one in facts.engines if one.snapshot_age_s is not None]

@@ -178,6 +178,11 @@ class Facts:
         """Whether that StatefulSet exists."""
         return f"{self.deployment.name}-{suffix}" in self.sets
 
+    @property
+    def has_engines(self) -> bool:
+        """Whether engines have started: they answer also while their StatefulSet is made anew."""
+        return self.exists("engine") or bool(self.engines)
+
     def replace(self, **changes: Any) -> "Facts":
         """Return these facts with some of them changed."""
         return replace(self, **changes)

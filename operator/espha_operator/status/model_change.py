@@ -111,7 +111,7 @@ def model_rolled_out(facts: Facts) -> Verdict:
     model = facts.planned
     if model is None:
         return Verdict(Reason.NOT_STARTED, "Nothing starts before the model is valid.")
-    if not facts.exists("engine"):
+    if not facts.has_engines:
         return Verdict(Reason.WAITING, "Starts when everything that it needs is ready.")
     active, label = facts.active, model.label
     if active is None or active.engine is None:

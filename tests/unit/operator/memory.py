@@ -160,6 +160,7 @@ class MemoryCluster:
             self.objects["Pod", name] = {
                 "metadata": {
                     "name": name,
+                    "uid": f"Pod {name}",
                     "labels": labels,
                     "ownerReferences": [{"uid": f"StatefulSet {name.rpartition('-')[0]}"}],
                 },

@@ -53,6 +53,14 @@ def restarted(cluster: MemoryCluster) -> Play:
     return Play(cluster)
 
 
+def orphaned(cluster: MemoryCluster, name: str) -> None:
+    """Delete a StatefulSet without its pods, as for larger volumes."""
+    del cluster.objects["StatefulSet", name]
+    pods = [one for key, one in cluster.objects.items() if key[0] == "Pod" and name in key[1]]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"] = []
+
+
 # Ready
 
 
@@ -497,6 +505,26 @@ def test_volumes_that_nobody_can_look_at_are_not_said_to_fit_for_ever(
     new.step()
     assert condition(cluster, "VolumesFit") == ("False", "Waiting")
     assert condition(cluster, "Ready") == ("False", "Waiting")
+
+
+@pytest.mark.parametrize("topics", [{}, {"retention": "1h"}])
+def test_engines_whose_set_is_made_anew_are_seen(
+    cluster: MemoryCluster, steps: Play, engines: _Engines, topics: dict[str, str]
+) -> None:
+    """It is deleted without them, and for a moment nobody owns them."""
+    change(cluster, topics={"prefix": "p", **topics})
+    engines.of = {"demo-engine-1": {"snapshot_age_s": 10.0}}
+    steps.until_quiet()
+    events(cluster)
+    orphaned(cluster, "demo-engine")
+    stranger = {"name": "demo-engine-7", "uid": "7", "labels": {}}
+    cluster.objects["Pod", "demo-engine-7"] = {"metadata": stranger}
+    steps.step()
+    assert status(cluster)["active"] == "demo-engine-0"
+    assert condition(cluster, "Available") == ("True", "Committing")
+    assert {one[1] for one in events(cluster)} <= {"RolloutStarted"}
+    steps.until_quiet()
+    assert {one[1] for one in events(cluster)} <= {"RolloutFinished"}
 
 
 def test_a_failover_while_the_operator_was_away_is_told(

@@ -430,6 +430,9 @@ def facts(wanted: int, there: int, active: int | None, *in_step: int) -> Facts:
         (facts(1, 3, 2, 1), 3, "wait", ""),
         (facts(2, 3, None, 0), 3, "wait", ""),
         (facts(2, 3, None), 2, "none", ""),
+        # Their set is made anew, for larger volumes.
+        (facts(2, 3, 2, 0, 1).replace(sets={}), 3, "switch", "demo-engine-0"),
+        (facts(3, 0, None).replace(sets={}), 3, "none", ""),
     ],
 )
 def test_the_active_engine_hands_over_before_it_is_one_too_many(
