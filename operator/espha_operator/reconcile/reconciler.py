@@ -148,7 +148,9 @@ class Reconciler:
         deployment = models.glimpse(resource, self._images)
         seen = self._observe(deployment)
         facts = Facts(deployment, wrong, seen.sets, seen.serving, seen.engines)
-        facts = facts.replace(topics=self._topics.known(deployment), webhook=self._webhook())
+        facts = facts.replace(
+            topics=self._topics.known(deployment), disks=self._disks.known, webhook=self._webhook()
+        )
         self._label(facts, seen)
         self._report(resource, before, facts)
 

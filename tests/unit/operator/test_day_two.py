@@ -13,6 +13,7 @@ from espha_operator.reconcile import observe, topic_view
 from espha_operator.reconcile.fleet import Keeper
 from espha_operator.reconcile.reconciler import Reconciler
 from espha_operator.status.facts import TopicFacts
+from espha_operator.status.storage import DiskFacts, Room
 from support.status import engine_status
 from unit.operator import memory
 from unit.operator.memory import TOKEN, MemoryCluster, Play, status
@@ -241,6 +242,20 @@ def test_a_spec_that_cannot_be_read_hides_nothing_that_runs(
     change(cluster, zookeeper={"tickTime": 400}, engines={"replicas": 3})
     steps.until_quiet()
     assert condition(cluster, "Ready") == ("True", "AllReady")
+
+
+def test_a_spec_that_cannot_be_read_makes_no_volume_emptier(
+    cluster: MemoryCluster, steps: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = DiskFacts(rooms=(Room("demo-kafka-0", 100, 95),))
+    monkeypatch.setattr(memory.Disks, "known", full)
+    steps.until_quiet()
+    events(cluster)
+    change(cluster, zookeeper={"tickTime": 501})
+    steps.until_quiet()
+    assert condition(cluster, "StorageLow") == ("True", "Critical")
+    assert condition(cluster, "VolumesFit") == ("True", "AsWanted")
+    assert not {one[1] for one in events(cluster)} & {"Enough", "VolumesFit"}
 
 
 def test_a_spec_of_which_nothing_can_be_read_is_reported(
