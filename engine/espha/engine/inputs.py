@@ -62,7 +62,7 @@ class Inputs:
         self._paused: set[str] = set()
         self._asked = ""
         """The topic of which the order log asks for more: it is not paused, whatever it holds."""
-        self.held_topics = HeldTopics()
+        self.held_topics = HeldTopics(paused=self._paused)
         """Which topics somebody's open transaction keeps from being read."""
         self._consumer = reader(
             bootstrap, starts, settings={**STATISTICS, "stats_cb": self.held_topics.hear}

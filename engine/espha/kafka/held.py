@@ -7,7 +7,7 @@ be a quarter of an hour. Nobody here can end it; but somebody should say so.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from espha.kafka.reader import PARTITION
@@ -27,8 +27,16 @@ class Held(NamedTuple):
 class HeldTopics:
     """Learns from a reader's statistics which topics stand still before their end."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, paused: Container[str] = frozenset()
+    ) -> None:
+        """Know of none.
+
+        Args:
+            clock: in seconds.
+            paused: topics that the reader does not ask for now, so nothing new is told of them.
+        """
+        self._clock, self._paused = clock, paused
         self._stands: dict[str, tuple[int, float]] = {}
 
     def hear(self, statistics: str) -> None:
@@ -36,7 +44,7 @@ class HeldTopics:
         for topic, facts in json.loads(statistics).get("topics", {}).items():
             partition = facts.get("partitions", {}).get(str(PARTITION), {})
             stable, end = partition.get("ls_offset", -1), partition.get("hi_offset", -1)
-            if not 0 <= stable < end:
+            if topic in self._paused or not 0 <= stable < end:
                 self._stands.pop(topic, None)
             elif self._stands.get(topic, (-1, 0.0))[0] != stable:
                 self._stands[topic] = (stable, self._clock())

@@ -1,5 +1,6 @@
 """Input that is read ahead is bounded by bytes, and what the order log names always comes."""
 
+import json
 from collections import deque
 from types import SimpleNamespace
 from typing import Any
@@ -110,6 +111,14 @@ def test_a_topic_that_was_paused_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
     while found := read.take(5000, 0)[1]:
         taken += len(found)
     assert taken == 200
+
+
+def test_a_topic_that_is_paused_is_not_said_to_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = made(monkeypatch, {"much": [b"x" * MEGABYTE] * 200, "few": [b"1"]})
+    read.read(Range("few", 0, 1))
+    stands = {"partitions": {"0": {"ls_offset": 7, "hi_offset": 9}}}
+    read.held_topics.hear(json.dumps({"topics": {"much": stands, "few": stands}}))
+    assert list(read.held_topics._stands) == ["few"]
 
 
 def shares(read: Inputs, limit: int) -> list[tuple[str, int]]:

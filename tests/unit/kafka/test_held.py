@@ -29,3 +29,17 @@ def test_only_what_stands_still_for_long_is_held() -> None:
     assert held.longest() is None
     now += 11
     assert held.longest() == Held("moves", 120.0)
+
+
+def test_a_topic_that_its_reader_has_paused_is_not_held() -> None:
+    """Nobody asks for its records, so what is known of its end is what was true before."""
+    now, paused = 100.0, {"full"}
+    held = HeldTopics(lambda: now, paused)
+    for _ in range(2):
+        held.hear(told(full=(7, 50)))
+        assert held.longest() is None
+        now += 11
+    paused.clear()
+    held.hear(told(full=(7, 50)))
+    now += 11
+    assert held.longest() == Held("full", 122.0)
