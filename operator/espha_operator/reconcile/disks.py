@@ -16,7 +16,7 @@ from espha_operator.api.deployment import Deployment, ModelFacts
 from espha_operator.api.names import HTTP_PORT, REPLACE
 from espha_operator.reconcile import growth, replacing, versions
 from espha_operator.reconcile.annotations import requested
-from espha_operator.reconcile.cluster import Cluster, reason
+from espha_operator.reconcile.cluster import Cluster, is_refusal, reason
 from espha_operator.reconcile.growth import CLAIM, SERVERS, SET, Grower
 from espha_operator.reconcile.kafka_talk import KafkaTalk, Quorum, TalkError, talk
 from espha_operator.reconcile.observe import Pod, four_letters, selector
@@ -26,6 +26,7 @@ from espha_operator.status import checks, model_change, storage
 from espha_operator.status.facts import Facts
 from espha_operator.status.replacing import Others, decide
 from espha_operator.status.storage import WARN, Claim, DiskFacts, Room
+from espha_operator.status.texts import listed
 
 # Seconds between two looks: usually, and while somebody waits for what comes of one.
 USUALLY, SOON = 30.0, 3.0
@@ -82,6 +83,7 @@ class DiskKeeper:
         self._growing: tuple[tuple[str, ...], float] = ((), 0.0)
         self._wanted: list[Object] = []
         self._gone: set[str] = set()
+        self._stuck: dict[str, tuple[str, float]] = {}
 
     @property
     def known(self) -> DiskFacts | None:
@@ -112,25 +114,41 @@ class DiskKeeper:
 
     def fit(
         self, deployment: Deployment, wanted: list[Object]
-    ) -> tuple[list[Object], frozenset[str]]:
+    ) -> tuple[list[Object], frozenset[str], str]:
         """Return wanted objects as they can be applied now; deletes sets without their pods.
 
-        Beside them, names of those that are on their way out, and nobody may touch.
+        Beside them, names of those that are on their way out, and nobody may touch; and which sets
+        the API server does not let go, as a sentence.
         """
         if wanted != self._wanted:
             self._wanted = wanted
             self.hurry()
-        where = deployment.namespace
-        sets = self._cluster.list(SET, where, selector(deployment))
+        sets = self._cluster.list(SET, deployment.namespace, selector(deployment))
         live = {one["metadata"]["name"]: one for one in sets}
         claims = self._seen.claims if self._seen else ()
-        fitted = growth.fit(wanted, live, claims, self._gone)
-        for one in fitted.orphan:
-            meta = one["metadata"]
-            _LOG.info("%s/%s is made anew, for larger volumes", where, meta["name"])
-            self._cluster.delete(SET, where, meta["name"], uid=meta["uid"], orphan=True)
-            self._gone.add(meta["uid"])
-        return fitted.wanted, fitted.leaving
+        due = {
+            one["metadata"]["uid"]: one
+            for one in growth.fit(wanted, live, claims, self._gone).orphan
+        }
+        self._stuck = {uid: told for uid, told in self._stuck.items() if uid in due}
+        for uid, one in due.items():
+            if uid not in self._stuck or self._clock() >= self._stuck[uid][1]:
+                self._orphan(uid, one["metadata"]["namespace"], one["metadata"]["name"])
+        fitted = growth.fit(wanted, live, claims, self._gone, self._stuck)
+        return fitted.wanted, fitted.leaving, listed(why for why, _ in self._stuck.values())
+
+    def _orphan(self, uid: str, namespace: str, name: str) -> None:
+        try:
+            self._cluster.delete(SET, namespace, name, uid=uid, orphan=True)
+        except ApiException as error:
+            if not is_refusal(error):
+                raise
+            why = f"{SET} {name} cannot be made anew: {reason(error)}"
+            self._stuck[uid] = why, self._clock() + growth.AGAIN
+        else:
+            _LOG.info("%s/%s is made anew, for larger volumes", namespace, name)
+            self._stuck.pop(uid, None)
+            self._gone.add(uid)
 
     def follow(self, scene: Scene) -> None:
         """Bring a request to replace a pod one step further."""

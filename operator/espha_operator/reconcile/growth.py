@@ -98,6 +98,7 @@ def fit(
     live: Mapping[str, Object],
     claims: Iterable[Claim],
     gone: Collection[str] = (),
+    stuck: Collection[str] = (),
 ) -> Fit:
     """Make wanted objects such that the API server takes them. Pure.
 
@@ -111,6 +112,7 @@ def fit(
         live: StatefulSets that are there, by name.
         claims: of the deployment.
         gone: uids of sets that were deleted already, whatever the store still says.
+        stuck: uids of sets that cannot be deleted: they stay with the template that they have.
     """
     known, orphan, made = list(claims), [], []
     leaving = set()
@@ -127,7 +129,7 @@ def fit(
         if mine and all(each.request >= size(one) for each in mine) and size(one) > size(there):
             kept["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] = "Retain"
             owned = any(there["metadata"]["uid"] in each.owners for each in mine)
-            if not owned and _retains(there):
+            if not owned and _retains(there) and there["metadata"]["uid"] not in stuck:
                 orphan.append(there)
                 leaving.add(one["metadata"]["name"])
                 continue

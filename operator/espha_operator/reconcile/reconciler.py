@@ -205,9 +205,10 @@ class Reconciler:
         if facts.paused:
             return facts
         patched = [self._patch(*which, change) for which, change in holding.patches.items()]
-        fitted, leaving = self._disks.fit(deployment, holding.wanted)
+        fitted, leaving, stuck = self._disks.fit(deployment, holding.wanted)
         refused = (
             *patched,
+            stuck,
             self._keep_token(deployment),
             self._applier.apply(
                 deployment,

@@ -48,7 +48,7 @@ class MemoryCluster:
         self.asked: list[str] = []
         """What was not read from the store."""
         self.refuses: dict[str, ApiException] = {}
-        """What applies are answered with, by an object's name; patches by `patch NAME`."""
+        """What applies are answered with, by an object's name; others by `patch NAME`, …"""
         self.held = False
         """Pods stay as they are until they are rolled."""
         self.gone: set[str] = set()
@@ -150,6 +150,8 @@ class MemoryCluster:
     def delete(self, kind: str, namespace: str, name: str, uid: str = "", **_: Any) -> None:
         """Delete an object."""
         self.writes.append(f"delete {kind} {name}")
+        if f"delete {name}" in self.refuses:
+            raise self.refuses[f"delete {name}"]
         del self.objects[kind, name]
 
     def _pod(self, name: str, template: Object) -> None:
@@ -194,9 +196,9 @@ class Disks:
     def follow(self, *_: Any) -> None:
         """Follow no request."""
 
-    def fit(self, _: Deployment, wanted: list[Object]) -> tuple[list[Object], frozenset[str]]:
+    def fit(self, _: Deployment, wanted: list[Object]) -> tuple[list[Object], frozenset[str], str]:
         """Change nothing."""
-        return wanted, frozenset()
+        return wanted, frozenset(), ""
 
 
 class Clock:

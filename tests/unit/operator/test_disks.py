@@ -10,13 +10,13 @@ import pytest
 from espha.protocol.snapshots import KeptSnapshot
 from espha.protocol.states import EngineState
 from espha_operator.api.deployment import ModelVersion
-from espha_operator.reconcile import disks, plan, trimming
+from espha_operator.reconcile import disks, growth, plan, trimming
 from espha_operator.reconcile.disks import DiskKeeper, Look, Scene
 from espha_operator.reconcile.kafka_talk import Quorum, TalkError
 from espha_operator.reconcile.observe import Pod
 from espha_operator.resources import zookeeper
 from support.status import engine_status
-from unit.operator.memory import Clock, MemoryCluster
+from unit.operator.memory import Clock, MemoryCluster, refusal
 from unit.operator.samples import MODEL, deployment, healthy, without
 
 Object = dict[str, Any]
@@ -258,7 +258,33 @@ def test_a_set_is_made_anew_once_its_claims_have_grown(play: _Play) -> None:
     there["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] = "Retain"
     assert play.fit(deployment(), wanted)[1] == {"demo-zookeeper"}
     assert play.cluster.writes.count("delete StatefulSet demo-zookeeper") == 1
-    assert play.fit(deployment(), wanted) == (wanted, frozenset())
+    assert play.fit(deployment(), wanted) == (wanted, frozenset(), "")
+
+
+def test_a_set_that_may_not_be_deleted_stays_and_is_said(play: _Play) -> None:
+    """A policy may forbid it; all else is applied, and it is tried again after a pause."""
+    wanted = zookeeper.zookeeper(deployment(zookeeper={"storage": {"size": "2Gi"}}))
+    for one in wanted:
+        play.cluster.apply(one)
+    there = play.cluster.objects["StatefulSet", "demo-zookeeper"]
+    there["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"] = "1Gi"
+    there["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] = "Retain"
+    for server in range(3):
+        claim(play, f"data-demo-zookeeper-{server}", "zookeeper")
+        made = play.cluster.objects["PersistentVolumeClaim", f"data-demo-zookeeper-{server}"]
+        made["spec"]["resources"]["requests"]["storage"] = "2Gi"
+    play.seen()
+    play.cluster.refuses["delete demo-zookeeper"] = refusal(403, "sets are never deleted")
+    tries = play.cluster.writes
+    for _ in range(3):
+        fitted, leaving, refused = play.fit(deployment(), wanted)
+        assert fitted[-1]["spec"]["volumeClaimTemplates"] == there["spec"]["volumeClaimTemplates"]
+        assert leaving == frozenset()
+        assert refused == "StatefulSet demo-zookeeper cannot be made anew: sets are never deleted"
+    assert tries.count("delete StatefulSet demo-zookeeper") == 1
+    play.cluster.refuses.clear()
+    play.clock.now += growth.AGAIN
+    assert play.fit(deployment(), wanted)[1:] == ({"demo-zookeeper"}, "")
 
 
 def test_topics_are_left_alone_while_no_snapshot_is_known(play: _Play) -> None:
