@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from espha.kafka.writer import FencedWriter, Record
-from espha.local.ports import HOST, free_ports
+from espha.local.ports import HOST
 from support.adapters import Adapters, stopped_at_the_end
 from support.peers import NumberedCaller, NumberedPeer, Poster, Receiver, Sender
-from support.servers import Kafka, ZooKeeper, wait_until
+from support.servers import Kafka, ZooKeeper, free_ports, wait_until
 
 pytestmark = pytest.mark.component
 
