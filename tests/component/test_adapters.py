@@ -23,7 +23,7 @@ from espha.kafka.reader import Offsets, last_record
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.records import position_key
 from support.adapters import Adapters, file_input, stopped_at_the_end
-from support.replicas import Replica, active_of
+from support.replicas import LIMIT_S, Replica, active_of, in_sync, only_active
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -52,15 +52,15 @@ def test_no_row_is_lost_or_double_when_the_active_input_adapter_is_killed(
     written = 0
     for kill in range(4):
         if kill:
-            active_of(site.replicas)[0].kill_child()
+            wait_until(partial(killed, site), LIMIT_S, "an active input adapter is killed")
         with source.open("a") as file:
             for number in range(written, written + 500):
                 file.write(f"{number},1,2,3\n")
                 file.flush()
         written += 500
         last = f"I,N,,{written - 1},"
-        wait_until(lambda: len(active_of(site.replicas)) == 1, 30, "an active input adapter")
-        wait_until(partial(at_row, site, last), 30, "the last row")
+        wait_until(lambda: len(active_of(site.replicas)) == 1, LIMIT_S, "an active input adapter")
+        wait_until(partial(at_row, site, last), LIMIT_S, "the last row")
     expected = [f"I,N,,{number},1,2,3" for number in range(written)]
     damage = compare(expected, site.published())
     assert damage.none, damage.first
@@ -78,7 +78,7 @@ def test_copies_of_a_file_on_two_volumes_are_one_source(site: Adapters, tmp_path
         for number, copy in enumerate(copies)
     ]
     wait_until(
-        lambda: len(active_of(replicas)) == 1 and all(one.status()["in_sync"] for one in replicas),
+        lambda: len(active_of(replicas)) == 1 and all(map(in_sync, replicas)),
         60,
         "one input adapter active, the other one standby",
     )
@@ -86,11 +86,13 @@ def test_copies_of_a_file_on_two_volumes_are_one_source(site: Adapters, tmp_path
     for _ in range(4):
         for copy in copies:
             append(copy, written, written + 1)
-        wait_until(partial(at_row, site, f"I,N,,{written},"), 30, "a row of whoever is active now")
-        (active,) = active_of(replicas)
+        wait_until(
+            partial(at_row, site, f"I,N,,{written},"), LIMIT_S, "a row of whoever is active now"
+        )
+        active = only_active(replicas)
         for replica, copy in zip(replicas, copies, strict=True):
             append(copy, written + 1, written + (500 if replica is active else 200))
-        wait_until(partial(at_row, site, f"I,N,,{written + 499},"), 30, "the last row")
+        wait_until(partial(at_row, site, f"I,N,,{written + 499},"), LIMIT_S, "the last row")
         active.kill_child()
         append(copies[1 - replicas.index(active)], written + 200, written + 500)
         written += 500
@@ -234,7 +236,7 @@ def test_the_result_file_is_exact_although_the_output_adapter_is_killed(
     )
     damage = compare(expected, lines_of(result)[1:])
     assert damage.none, damage.first
-    assert adapter.status()["restarts"] >= 3
+    assert adapter.told()["restarts"] >= 3
 
 
 def child_of(adapter: Replica, but: int = 0) -> int:
@@ -254,8 +256,8 @@ def test_a_wrong_configuration_is_said_in_the_status(site: Adapters, tmp_path: P
     file = {"path": str(tmp_path / "out.csv")}
     replica = site.start("result", "output", window="cq/none", file=file)
     wait_until(lambda: "cq/none" in str(replica.status().get("message")), 60, "the sentence")
-    assert "there are: cq/outbound" in replica.status()["message"]
-    assert replica.status()["last_error"] == replica.status()["message"]
+    assert "there are: cq/outbound" in replica.told()["message"]
+    assert replica.told()["last_error"] == replica.told()["message"]
 
 
 def test_the_status_says_how_far_adapters_are_and_what_was_wrong(
@@ -269,25 +271,27 @@ def test_the_status_says_how_far_adapters_are_and_what_was_wrong(
     active, standby = (
         next(one for one in site.replicas if one.is_in(state)) for state in ("active", "standby")
     )
-    wait_until(lambda: active.status().get("rows") == 1, 30, "the row is published")
-    wait_until(lambda: active.status().get("lag") == len('"open,1,2,3\n'), 30, "the rest waits")
-    assert active.status()["position"].startswith("in.csv, line 2, byte ")
-    assert active.status()["last_error"] == ""
-    wait_until(lambda: standby.status().get("line") == 2, 30, "the standby follows")
+    wait_until(lambda: active.status().get("rows") == 1, LIMIT_S, "the row is published")
+    wait_until(
+        lambda: active.status().get("lag") == len('"open,1,2,3\n'), LIMIT_S, "the rest waits"
+    )
+    assert active.told()["position"].startswith("in.csv, line 2, byte ")
+    assert active.told()["last_error"] == ""
+    wait_until(lambda: standby.status().get("line") == 2, LIMIT_S, "the standby follows")
     source.write_text(HEADER)
-    wait_until(lambda: "waiting" in str(active.status().get("message")), 30, "it says so")
+    wait_until(lambda: "waiting" in str(active.status().get("message")), LIMIT_S, "it says so")
     source.write_text(f'{whole}",1,2,3\n')
-    wait_until(lambda: active.status().get("rows") == 2, 30, "the other row is published")
-    wait_until(lambda: active.status().get("lag") == 0, 30, "nothing waits")
-    assert active.status()["message"] == ""
-    assert "waiting" in active.status()["last_error"]
+    wait_until(lambda: active.status().get("rows") == 2, LIMIT_S, "the other row is published")
+    wait_until(lambda: active.status().get("lag") == 0, LIMIT_S, "nothing waits")
+    assert active.told()["message"] == ""
+    assert "waiting" in active.told()["last_error"]
     writer = FencedWriter(site.kafka.bootstrap, f"test-{uuid.uuid4().hex}")
     writer.fence()
     writer.commit([Record(site.output_topic, b"I,N, 1,2,3") for _ in range(10)])
     file = {"path": str(result)}
     output = site.start("result", "output", file=file)
     wait_until(lambda: output.status().get("rows") == 10, 60, "the result is written")
-    wait_until(lambda: output.status().get("lag") == 0, 30, "the marker does not count")
+    wait_until(lambda: output.status().get("lag") == 0, LIMIT_S, "the marker does not count")
 
 
 def test_rotations_of_every_kind_under_kills_lose_double_and_tear_nothing(

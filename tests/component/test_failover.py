@@ -169,8 +169,8 @@ def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> Non
     topic = deployment.plan.outputs[OUTPUT]
     arrived = Reader(deployment.kafka.bootstrap, tmp_path / "arrivals", [topic])
     turns = [deployment.active()]
-    processes = [(one.child(), one.status()["restarts"]) for one in deployment.engines]
-    first = turns[0].status()["epoch"]
+    processes = [(one.child(), one.told()["restarts"]) for one in deployment.engines]
+    first = turns[0].told()["epoch"]
     with line.feed() as feeder:
         for epoch in range(first + 1, first + 4):
             line.flows(feeder, 25)
@@ -185,7 +185,7 @@ def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> Non
         line.flows(feeder, 25)
     epochs = {record["epoch"] for record in deployment.order_records()}
     assert sorted(epoch for epoch in epochs if epoch >= first) == list(range(first, first + 5))
-    now = [(one.child(), one.status()["restarts"]) for one in deployment.engines]
+    now = [(one.child(), one.told()["restarts"]) for one in deployment.engines]
     assert now == processes
     wait_until(lambda: len(arrived.refresh()) == line.sent, 60, "the reader has everything")
     arrived.stop()
@@ -206,7 +206,7 @@ def test_bad_records_become_dead_letters(line: Line) -> None:
     assert b"Record_Counter" in headers[0]["espha-reason"]
     assert b"opcode" in headers[2]["espha-reason"]
     deployment.wait_level()
-    assert deployment.active().status()["dead_letters"] == 4
+    assert deployment.active().told()["dead_letters"] == 4
 
 
 def test_all_engines_at_once(line: Line) -> None:

@@ -62,7 +62,7 @@ def deployment(
 def strike(deployment: Deployment, pid: int, number: signal.Signals = signal.SIGKILL) -> Replica:
     """Send a signal to a process of the engine; wait until the engine is back, and publishes."""
     engine = deployment.engines[0]
-    before = engine.status()["restarts"]
+    before = engine.told()["restarts"]
     os.kill(pid, number)
     back = lambda: engine.status().get("restarts", 0) > before and engine.is_in("active")  # noqa: E731
     wait_until(back, BACK_S, "the engine is back")
@@ -112,7 +112,7 @@ def test_a_killed_worker_comes_back_on_the_same_jvm(deployment: Deployment) -> N
     engine = deployment.engines[0]
     publish_one(deployment)
     fork_server, jvm, worker = engine.started(), engine.jvm(), engine.worker()
-    restarts, have = engine.status()["restarts"], len(deployment.lines(OUTPUT))
+    restarts, have = engine.told()["restarts"], len(deployment.lines(OUTPUT))
     os.kill(worker, signal.SIGKILL)
     deployment.publish(SOURCE, [f"I,N,,{have},1,2,3"])
     back = lambda: engine.status().get("restarts", 0) > restarts and engine.is_in("active")  # noqa: E731
@@ -217,7 +217,7 @@ def test_an_engine_process_that_dies_before_it_is_in_sync_costs_its_jvm(
 ) -> None:
     """What it stumbled over may lie there."""
     engine = deployment.engines[0]
-    jvm, first, restarts = engine.jvm(), engine.child(), engine.status()["restarts"]
+    jvm, first, restarts = engine.jvm(), engine.child(), engine.told()["restarts"]
     engine.kill_child()
     wait_until(lambda: process_of(engine) not in (None, first), 60, "the next engine process")
     engine.kill_child()

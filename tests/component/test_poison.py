@@ -120,7 +120,7 @@ def test_every_replica_sets_it_aside_alike(deploy: Deploy) -> None:
     deployment.publish("q/in", [row(3)])
     assert outcome(deployment, 3) == outputs([1, 2, 3])
     deployment.wait_level()
-    assert deployment.engines[0].status()["quarantined"] == 1
+    assert deployment.engines[0].told()["quarantined"] == 1
     assert len(deployment.records(deployment.plan.dead_letters)) == 1
 
 
@@ -135,8 +135,8 @@ def test_an_output_that_no_topic_takes_is_a_dead_letter(deploy: Deploy) -> None:
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == near
     deployment.wait_level()
-    assert [engine.status()["restarts"] for engine in deployment.engines] == [0, 0]
-    assert [engine.status()["dead_letters"] for engine in deployment.engines] == [1, 1]
+    assert [engine.told()["restarts"] for engine in deployment.engines] == [0, 0]
+    assert [engine.told()["dead_letters"] for engine in deployment.engines] == [1, 1]
 
 
 @pytest.mark.long
@@ -202,6 +202,6 @@ def test_a_record_of_which_no_engine_comes_back_is_set_aside(deploy: Deploy, poi
     deployment.wait_level()
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == row(poison)
-    kills = [engine.status()["kills"] for engine in deployment.engines]
+    kills = [engine.told()["kills"] for engine in deployment.engines]
     assert sum(told.get("stuck", 0) for told in kills) >= 2
     check_order_log(deployment)

@@ -83,8 +83,8 @@ def test_engines_go_on_behind_input_that_retention_has_removed(deploy_sample: De
         engine.start()
     for engine in deployment.engines:
         wait_until(partial(advises, engine), 240, f"{engine.name} says what to do")
-        assert f"topic {topic}: records " in engine.status()["message"]
-        assert not engine.status()["in_sync"]
+        assert f"topic {topic}: records " in engine.told()["message"]
+        assert not engine.told()["in_sync"]
 
     planned = skipped(deployment, "--dry-run")
     assert planned["sequence"] is None

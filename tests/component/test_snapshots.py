@@ -46,7 +46,7 @@ def restart(deployment: Deployment, engine: Replica) -> dict[str, Any]:
     engine.stop()
     engine.start()
     deployment.wait_in_sync()
-    return engine.status()
+    return engine.told()
 
 
 def standby_of(deployment: Deployment) -> Replica:
@@ -135,13 +135,14 @@ def test_what_is_missing_is_named(deploy_sample: Deploy) -> None:
     engine.stop()
     engine.start()
     wait_until(lambda: bool(engine.status().get("message")), 120, "a message")
-    status = engine.status()
+    status = engine.told()
     assert not status["in_sync"]
     topic = deployment.plan.order_log
     assert f"topic {topic}: order records 1 to {taken} are gone (retention)" in status["message"]
     assert f"{damaged.name}: it ends too early" in status["message"]
     cut(deployment, topic)
-    wait_until(lambda: "come next after order record 0" in engine.status()["message"], 120, "why")
+    said = "come next after order record 0"
+    wait_until(lambda: said in str(engine.status().get("message")), 120, "why")
 
 
 def test_a_stray_record_on_the_order_log_keeps_nobody_away(deploy_sample: Deploy) -> None:
@@ -155,7 +156,7 @@ def test_a_stray_record_on_the_order_log_keeps_nobody_away(deploy_sample: Deploy
     publish(deployment, 5)
     wait_until(lambda: "not an order" in (standby.status().get("diverged") or ""), 120, "it ends")
     deployment.wait_in_sync()
-    assert standby.status()["snapshot_loaded"] is not None
+    assert standby.told()["snapshot_loaded"] is not None
     active.stop()
     wait_until(lambda: standby.is_in("active"), 60, "it leads")
     publish(deployment, 6)
@@ -189,7 +190,7 @@ def test_a_diverged_engine_rebuilds_and_says_so(deploy_sample: Deploy) -> None:
     standby.start()
     wait_until(lambda: bool(standby.status().get("diverged")), 120, "it has diverged")
     deployment.wait_in_sync()
-    status = standby.status()
+    status = standby.told()
     assert (status["diverged_total"], status["snapshot_loaded"]) == (1, good)
     assert f"order record {header.sequence + 1}: 1 outputs" in status["diverged"]
     assert status["message"] == ""

@@ -97,7 +97,7 @@ def test_a_child_that_hangs_in_a_batch_is_replaced(start: Start) -> None:
     """Its heartbeat goes on; the supervisor names the batch over which it has died."""
     first, second = start("a"), start("b")
     wait_until(lambda: first.is_in("active"), 60, "a is active")
-    assert first.status()["step"] == "waiting"
+    assert first.told()["step"] == "waiting"
     (first.folder / "hangs").touch()
     wait_until(lambda: second.is_in("active"), 60, "b is active")
     wait_until(lambda: first.is_in("standby"), 60, "a is back as a standby")
@@ -129,8 +129,8 @@ def test_a_standby_deposes_whoever_does_not_take_its_input(start: Start) -> None
     assert first.is_in("active")
     (second.folder / "sees").touch()
     wait_until(lambda: second.is_in("active"), 60, "b is active")
-    assert second.status()["depositions"] == 1
-    assert third.status()["depositions"] == 0
+    assert second.told()["depositions"] == 1
+    assert third.told()["depositions"] == 0
 
 
 def test_whom_one_broker_does_not_answer_gives_way(
@@ -149,7 +149,7 @@ def test_whom_one_broker_does_not_answer_gives_way(
         first = start("a", ",".join(f"127.0.0.1:{port}" for port in listens))
         second = start("b")
         wait_until(lambda: first.is_in("active"), 60, "a is active")
-        wait_until(lambda: all(ms < 500 for ms in first.status()["kafka_silent_ms"]), 60, "heard")
+        wait_until(lambda: all(ms < 500 for ms in first.told()["kafka_silent_ms"]), 60, "heard")
         proxy.cut("broker-1")
         wait_until(lambda: second.is_in("active"), 60, "b is active")
         wait_until(lambda: first.is_in("standby"), 60, "a is back as a standby")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.replicas import Replica, active_of
+from support.replicas import LIMIT_S, Replica, active_of
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -107,7 +107,7 @@ def test_the_first_is_active_and_the_next_follows_when_its_child_dies(start: Sta
     first.kill_child()
     wait_until(lambda: second.is_in("active"), 60, "b is active")
     wait_until(lambda: first.is_in("standby"), 60, "a is back as a standby")
-    assert first.status()["restarts"] == 1
+    assert first.told()["restarts"] == 1
     assert active_of([first, second, third]) == [second]
     second.kill_child()
     wait_until(lambda: third.is_in("active"), 60, "c is active: a stands behind it")
@@ -222,8 +222,8 @@ def test_the_next_one_leads_without_zookeeper(
     """It sees the connections end; the others know that it is not their turn."""
     first, second, third = (start(name, session_ms=60_000) for name in "abc")
     wait_until(lambda: first.is_in("active"), 60, "a is active")
-    wait_until(lambda: (second.status()["watched"] or 0) > 0, 60, "c watches b")
-    wait_until(lambda: first.status()["watched"] == 2, 60, "b and c watch a")
+    wait_until(lambda: (second.told()["watched"] or 0) > 0, 60, "c watches b")
+    wait_until(lambda: first.told()["watched"] == 2, 60, "b and c watch a")
     without_zookeeper()
     if victim == "child":
         first.kill_child()
@@ -258,14 +258,14 @@ def test_whom_kafka_does_not_answer_gives_way_to_whom_it_does(start: Start, kafk
     first = start("a")
     second = start("b", peers=f"127.0.0.1:{first.port}")
     wait_until(lambda: first.is_in("active"), 60, "a is active")
-    wait_until(lambda: not first.status()["kafka_reachable"], 60, "Kafka does not answer a")
+    wait_until(lambda: not first.told()["kafka_reachable"], 60, "Kafka does not answer a")
     first.kill_child()
     wait_until(lambda: second.is_in("active"), 60, "b is active, and knows where a is")
     wait_until(lambda: first.is_in("standby"), 60, "a is back as a standby")
-    assert second.status()["restarts"] == 0
+    assert second.told()["restarts"] == 0
     first.stop()
     first = start("a", bootstrap=kafka.bootstrap)
-    wait_until(lambda: first.status()["kafka_reachable"], 60, "Kafka answers a")
+    wait_until(lambda: first.told()["kafka_reachable"], 60, "Kafka answers a")
     second.stop()
     second = start("b", peers=f"127.0.0.1:{first.port}")
     first.kill_child()
@@ -274,7 +274,7 @@ def test_whom_kafka_does_not_answer_gives_way_to_whom_it_does(start: Start, kafk
 
 
 def hand_over(replica: Replica, to: str | None = None) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=LIMIT_S)
     connection.request("POST", "/switchover", json.dumps({"to": to}))
     answer = connection.getresponse()
     return answer.status, str(json.load(answer)["message"])
@@ -288,18 +288,18 @@ def test_a_switchover_goes_to_the_next_and_restarts_nobody(start: Start) -> None
         giving, taking = replicas[ord(old) - ord("a")], replicas[ord(new) - ord("a")]
         assert hand_over(giving)[0] == 202
         wait_until(lambda: active_of(replicas) == [taking], 60, f"{new} is active, {old} is not")  # noqa: B023
-    assert [replica.status()["restarts"] for replica in replicas] == [0, 0, 0]
+    assert [replica.told()["restarts"] for replica in replicas] == [0, 0, 0]
 
 
 def test_an_heir_that_does_not_come_leaves_the_old_one_active(start: Start) -> None:
     """It never learns that it is the heir; output does not wait for it, and the place stays."""
     first, second = start("a", MUTE="1"), start("b")
     wait_until(lambda: first.is_in("active"), 60, "a is active")
-    epoch = first.status()["epoch"]
+    epoch = first.told()["epoch"]
     assert hand_over(first)[0] == 202
-    wait_until(lambda: first.status()["epoch"] > epoch, 60, "a has taken over from itself")
+    wait_until(lambda: first.told()["epoch"] > epoch, 60, "a has taken over from itself")
     assert active_of([first, second]) == [first]
-    assert first.status()["znode"] < second.status()["znode"]
+    assert first.told()["znode"] < second.told()["znode"]
 
 
 def test_a_switchover_that_loses_zookeeper_on_the_way_ends(
@@ -326,7 +326,7 @@ def test_a_switchover_to_somebody_passes_the_others(start: Start) -> None:
     wait_until(lambda: active_of(replicas) == [first], 60, "a is next: b went behind it")
     first.kill_child()
     wait_until(lambda: active_of(replicas) == [second], 60, "b follows: nobody calls any more")
-    assert second.status()["restarts"] == 0
+    assert second.told()["restarts"] == 0
 
 
 def in_line(replicas: list[Replica]) -> bool:
@@ -368,8 +368,8 @@ def test_a_frozen_standby_that_wakes_up_does_not_lead_on_what_it_knew(
     """The leader that it knew is dead, and has been replaced; ZooKeeper tells it somewhat later."""
     first, second, third = (start(name) for name in "abc")
     wait_until(lambda: first.is_in("active"), 60, "a is active")
-    wait_until(lambda: first.status()["watched"] == 2, 60, "b and c watch a")
-    child, old = second.child(), second.status()["znode"]
+    wait_until(lambda: first.told()["watched"] == 2, 60, "b and c watch a")
+    child, old = second.child(), second.told()["znode"]
     if whole:
         os.kill(child, signal.SIGSTOP)
     second.kill(signal.SIGSTOP)
@@ -385,16 +385,16 @@ def test_a_frozen_standby_that_wakes_up_does_not_lead_on_what_it_knew(
     wait_until(lambda: second.status().get("znode") not in (None, old), 60, "b stands again")
     wait_until(lambda: second.is_in("standby"), 60, "b is a standby")
     assert third.is_in("active")
-    assert third.status()["restarts"] == 0
+    assert third.told()["restarts"] == 0
 
 
 def test_a_frozen_supervisor_loses_its_place(start: Start) -> None:
     """A frozen session expires; what wakes up stands again, behind the others."""
     first, second = start("a"), start("b")
     wait_until(lambda: first.is_in("active"), 60, "a is active")
-    old = first.status()["znode"]
+    old = first.told()["znode"]
     first.kill(signal.SIGSTOP)
     wait_until(lambda: second.is_in("active"), 60, "b is active")
     first.kill(signal.SIGCONT)
     wait_until(lambda: first.status().get("znode") not in (None, old), 60, "a stands again")
-    assert first.status()["znode"] > second.status()["znode"]
+    assert first.told()["znode"] > second.told()["znode"]

@@ -239,22 +239,22 @@ def test_a_server_that_is_away_for_a_minute_is_waited_for(
         adapter = site.start("result", "output", table=place)
         wait_until(lambda: adapter.is_in("active"), 60, "the adapter is active")
         load.start()
-        wait_until(lambda: adapter.status()["rows"] > 5000, 60, "rows come")
+        wait_until(lambda: adapter.told()["rows"] > 5000, 60, "rows come")
         child, memory = adapter.child(), adapter.megabytes()
         postgres.kill()
         threading.Event().wait(60)
-        said = adapter.status()
+        said = adapter.told()
         postgres.start()
         assert "refused" in said["message"]
         assert PASSWORD not in str(said)
         behind = load.count
-        wait_until(lambda: adapter.status()["rows"] > behind, 60, "it goes on")
+        wait_until(lambda: adapter.told()["rows"] > behind, 60, "it goes on")
         load.close()
-        wait_until(lambda: adapter.status()["rows"] == load.count, 60, "every row has come")
+        wait_until(lambda: adapter.told()["rows"] == load.count, 60, "every row has come")
         assert adapter.child() == child
         assert adapter.megabytes() < memory + 64
-        assert adapter.status()["message"] == ""
-        assert "refused" in adapter.status()["last_error"]
+        assert adapter.told()["message"] == ""
+        assert "refused" in adapter.told()["last_error"]
     with connected(postgres) as connection:
         query = f'SELECT "Record_Counter" FROM {table} ORDER BY espha_offset'  # noqa: S608
         found = [number for (number,) in connection.execute(query.encode())]

@@ -46,8 +46,8 @@ def test_an_upgrade_that_mends_a_mistake_is_rolled_out_and_survives_a_restart(
         publish(deployment, MENDED)
         counters.append(MENDED)
         processed(deployment, len(counters))
-    assert [one.status()["semantics"] for one in others] == [SEMANTICS, SEMANTICS]
-    assert [one.status()["diverged_total"] for one in others] == [0, 0]
+    assert [one.told()["semantics"] for one in others] == [SEMANTICS, SEMANTICS]
+    assert [one.told()["diverged_total"] for one in others] == [0, 0]
     assert deployment.active() is first
     quiet = range(20, 50)  # more rows than the model adds up
     publish(deployment, *quiet)
@@ -69,6 +69,6 @@ def test_an_upgrade_that_mends_a_mistake_is_rolled_out_and_survives_a_restart(
     counters.append(60)
     processed(deployment, len(counters))
     assert deployment.lines(OUTPUT) == expected(counters)
-    assert [one.status()["diverged_total"] for one in deployment.engines] == [0, 0, 0]
+    assert [one.told()["diverged_total"] for one in deployment.engines] == [0, 0, 0]
     code, report = espha(deployment, "verify", "--no-values", "--json")
     assert code == 0, report

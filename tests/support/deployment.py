@@ -14,7 +14,7 @@ from espha.kafka.reader import Offsets, read_range
 from espha.kafka.writer import FencedWriter, Record
 from espha.reader import read_project
 from espha.recovery.store import SnapshotStore
-from support.replicas import Replica, active_of
+from support.replicas import Replica, only_active
 from support.servers import JAR_CACHE, Kafka, ZooKeeper, wait_until
 
 SAMPLE_MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
@@ -68,15 +68,14 @@ class Deployment:
         return SnapshotStore(self._folder / f"{engine.name}-snapshots")
 
     def wait_in_sync(self, timeout: float = 240) -> None:
-        """Wait until every engine is in sync and exactly one of them is active."""
-        wait_until(
-            lambda: (
-                all(engine.status().get("in_sync") for engine in self.engines)
-                and len(active_of(self.engines)) == 1
-            ),
-            timeout,
-            f"engines of {self.name} in sync, one active",
-        )
+        """Wait until every engine is in sync and in the queue, and exactly one is active."""
+        wait_until(self._in_sync, timeout, f"engines of {self.name} in sync, one active")
+
+    def _in_sync(self) -> bool:
+        """Look at each engine once; one that is in sync may not stand for election yet."""
+        told = [engine.status() for engine in self.engines]
+        stand = all(one.get("in_sync") and one.get("znode") for one in told)
+        return stand and [one["state"] for one in told].count("active") == 1
 
     def wait_level(self, timeout: float = 240) -> None:
         """Wait until all are in sync, and have processed what the order log holds by then.
@@ -94,14 +93,11 @@ class Deployment:
 
     def active(self, timeout: float = 120) -> Replica:
         """Return the active engine, waiting for one."""
-        wait_until(lambda: len(active_of(self.engines)) == 1, timeout, "one active engine")
-        return active_of(self.engines)[0]
+        return only_active(self.engines, timeout)
 
     def active_but(self, old: Replica, timeout: float = 120) -> Replica:
-        """Return an active engine other than `old`, waiting for one."""
-        others = [engine for engine in self.engines if engine is not old]
-        wait_until(lambda: bool(active_of(others)), timeout, f"one takes over from {old.name}")
-        return active_of(others)[0]
+        """Return the active engine that has taken over from `old`, waiting for it."""
+        return only_active((one for one in self.engines if one is not old), timeout)
 
     def publish(self, window: str, lines: Iterable[str]) -> None:
         """Write input records, in one transaction."""

@@ -11,6 +11,7 @@ from espha.local.ports import HOST
 from espha.model import model_digest
 from espha.protocol.model_change import PATH
 from espha.reader import read_project
+from support.replicas import LIMIT_S
 
 
 def digest(xml: str) -> str:
@@ -38,7 +39,7 @@ def give(engine: replicas.Replica, model: Path) -> None:
 
 def ask(engine: replicas.Replica, action: str, model: str) -> tuple[int, dict[str, Any]]:
     """Ask a supervisor for a change of the model; return the HTTP code and the answer."""
-    connection = http.client.HTTPConnection(HOST, engine.port, timeout=5)
+    connection = http.client.HTTPConnection(HOST, engine.port, timeout=LIMIT_S)
     connection.request("POST", PATH, json.dumps({"action": action, "model": model}))
     answer = connection.getresponse()
     return answer.status, json.load(answer)

@@ -3,7 +3,7 @@
 import http.client
 import json
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,9 +43,20 @@ class Replica(replicas.Replica):
         except OSError:
             return {}
 
+    def told(self) -> dict[str, Any]:
+        """Return what `/status` says; on a busy machine the first answer may be late."""
+        said: dict[str, Any] = {}
+
+        def answers() -> bool:
+            said.update(self.status())
+            return bool(said)
+
+        wait_until(answers, LIMIT_S, f"{self.name} says its status", _LOOK_S)
+        return said
+
     def ask_snapshot(self) -> int:
         """Ask for a snapshot; return the HTTP code of the answer."""
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=LIMIT_S)
         connection.request("POST", "/snapshot")
         return connection.getresponse().status
 
@@ -64,7 +75,7 @@ def restarted(*replicas: Replica) -> Callable[[], None]:
 
     Until then a status may still be that of the child that is dead.
     """
-    before = {replica.name: _restarts(replica) for replica in replicas}
+    before = {replica.name: int(replica.told()["restarts"]) for replica in replicas}
 
     def again() -> bool:
         return all(_restarts(replica) > before[replica.name] for replica in replicas)
@@ -84,6 +95,18 @@ def in_sync(replica: Replica) -> bool:
 def active_of(replicas: list[Replica]) -> list[Replica]:
     """Return the replicas that say they are active."""
     return [replica for replica in replicas if replica.is_in("active")]
+
+
+def only_active(replicas: Iterable[Replica], timeout: float = LIMIT_S) -> Replica:
+    """Return the one replica that says it is active, waiting until there is exactly one."""
+    among, found = list(replicas), list[Replica]()
+
+    def one() -> bool:
+        found[:] = active_of(among)
+        return len(found) == 1
+
+    wait_until(one, timeout, f"one of {', '.join(each.name for each in among)} is active")
+    return found[0]
 
 
 def _private_kb(pid: int) -> int:
