@@ -1,6 +1,7 @@
 """A project with every window type on three engines: two take-overs, and all stay in sync."""
 
 import random
+import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from espha.records.text import line_formatter, parse_event
 from support.deployment import Deployment
 from support.every import published
 from support.feeder import Feeder
-from support.replicas import Replica
+from support.replicas import LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -150,10 +151,21 @@ def test_every_window_stays_in_sync_through_take_overs(deployment: Deployment) -
     assert order_log(deployment)[-1]["epoch"] >= 3
 
 
+def end(deployment: Deployment) -> None:
+    """End all engines, the active one last: it commits what is under way, and leaves no rest."""
+    active = deployment.active()
+    for engine in deployment.engines:
+        if engine is not active:
+            engine.stop()
+    active.kill(signal.SIGTERM)
+    assert active.process is not None
+    active.process.wait(LIMIT_S)
+    deployment.settle()
+
+
 def check(deployment: Deployment) -> None:
     """The order log is whole, its digests are those of the outputs, and these are right."""
-    for engine in deployment.engines:
-        engine.stop()
+    end(deployment)
     bootstrap = deployment.kafka.bootstrap
     order = [each.value for each in read_all(bootstrap, deployment.plan.order_log)]
     assert check_order(order).problems == []

@@ -199,13 +199,13 @@ def test_bad_records_become_dead_letters(line: Line) -> None:
     bad = ["I,N,,x,1,2,3", "I,N,,1,2,3,y", "Q,N,,1,2,3,4", ""]
     line.publish(row(next_row), *bad, row(next_row + 1), good=2)
     line.check()
+    deployment.wait_level()
     letters = deployment.records(deployment.plan.dead_letters)
     assert [letter.value().decode() for letter in letters] == bad
     headers = [dict(letter.headers() or []) for letter in letters]
     assert [entry["espha-window"] for entry in headers] == [SOURCE.encode()] * 4
     assert b"Record_Counter" in headers[0]["espha-reason"]
     assert b"opcode" in headers[2]["espha-reason"]
-    deployment.wait_level()
     assert deployment.active().told()["dead_letters"] == 4
 
 

@@ -104,9 +104,10 @@ class Output(NamedTuple):
 def outputs(deployment: Deployment) -> list[Output]:
     """Return all outputs in the order of the topic."""
     written = deployment.records(deployment.plan.outputs[OUTPUT])
+    deployment.settle()
     model = {
         offset: record["model"]
-        for record in deployment.order_records()  # later: they name what has been written
+        for record in deployment.order_records()  # they name what has been written
         for _, start, end in record["inputs"]
         for offset in range(start, end)
     }
@@ -297,6 +298,7 @@ def test_a_model_that_refuses_all_its_input_never_leads(
     verdict = model_rolled_out(seen)
     assert verdict.reason is Reason.SHADOW_FAILED
     assert "has made 3 dead letters of 3 input records" in verdict.message
+    deployment.settle()
     assert len(deployment.lines(OUTPUT)) == 8
     assert deployment.records(deployment.plan.dead_letters) == []
     give(chosen, tmp_path / "new.xml")

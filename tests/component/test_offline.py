@@ -58,6 +58,7 @@ def test_topics_of_a_model_are_read_and_written_where_their_broker_answers(
     writer.fence()
     for row in ("I,N,1,2.5", "I,N,x,1", "I,N,2,"):
         writer.commit([Record("run.in", row.encode())])
+    Offsets(kafka.bootstrap).settled("run.in")
 
     def connector(topic: str, type_: str) -> str:
         values = {"type": type_, "kafkahostport": kafka.bootstrap, "kafkatopic": topic}

@@ -102,6 +102,7 @@ def test_a_record_without_an_end_is_set_aside_in_a_large_backlog(deploy: Deploy)
     deployment.publish("q/in", [row(n) for n in [*numbers[:4000], SPINS, *numbers[4000:]]])
     deployment.start(2)
     assert outcome(deployment, 4999, 2 * LIMIT_S) == outputs(numbers)
+    deployment.wait_level()
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == row(SPINS)
     check_order_log(deployment)
@@ -132,9 +133,9 @@ def test_an_output_that_no_topic_takes_is_a_dead_letter(deploy: Deploy) -> None:
     quotes = '"' + '""' * (RECORD_BYTES // 2 - 20) + '"'  # doubled once more when written
     deployment.publish("q/in", [row(1), near, f"I,N,3,{quotes}", row(4)])
     assert outcome(deployment, 3)[1:] == [f"I,N, 3,{quotes}", "I,N, 4,x4"]
+    deployment.wait_level()
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == near
-    deployment.wait_level()
     assert [engine.told()["restarts"] for engine in deployment.engines] == [0, 0]
     assert [engine.told()["dead_letters"] for engine in deployment.engines] == [1, 1]
 
@@ -150,6 +151,7 @@ def test_a_record_whose_output_a_topic_does_not_take_is_set_aside(
     large = "I,N,2," + "y" * 150_000
     deployment.publish("q/in", [row(1), large, row(3)])
     assert outcome(deployment, 2) == outputs([1, 3])
+    deployment.wait_level()
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == large[:CUT_BYTES]
     assert b"RecordTooLarge" in dict(letter.headers() or [])["espha-reason"]
@@ -167,6 +169,7 @@ def test_a_record_whose_dead_letter_a_topic_does_not_take_is_set_aside(
     large = "Q,N,2," + "y" * 300_000
     deployment.publish("q/in", [row(1), large, row(3)])
     assert outcome(deployment, 2) == outputs([1, 3])
+    deployment.wait_level()
     (letter,) = deployment.records(deployment.plan.dead_letters)
     assert letter.value().decode() == large[:CUT_BYTES]
     headers = dict(letter.headers() or [])

@@ -30,12 +30,13 @@ def expected(counters: Sequence[int]) -> list[str]:
 
 
 def processed(deployment: Deployment, rows: int) -> None:
-    """Wait until every engine has processed so many rows."""
+    """Wait until every engine has processed so many rows, and their outputs show."""
     wait_until(
         lambda: all(one.status().get("events_in") == rows for one in deployment.engines),
         120,
         f"all engines have {rows} rows",
     )
+    deployment.settle()
 
 
 def keep(deployment: Deployment, engine: Replica) -> int:
