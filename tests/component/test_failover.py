@@ -17,7 +17,7 @@ from chaos.reader import Reader
 from espha.kafka import reader
 from support.deployment import Deployment
 from support.feeder import Feeder
-from support.replicas import CALM, LIMIT_S, Replica, restarted
+from support.replicas import CALM, LIMIT_S, Replica, in_line, restarted
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -156,9 +156,9 @@ def test_kills_lose_and_double_nothing(line: Line) -> None:
 def switch_over(engine: Replica, *options: str) -> str:
     """Run `espha switchover` against an engine; return what it says last."""
     command = [sys.executable, "-m", "espha.cli", "switchover", *options]
-    command += ["--address", f"127.0.0.1:{engine.port}"]
+    command += ["--address", f"127.0.0.1:{engine.port}", "--wait", f"{LIMIT_S:g}"]
     done = subprocess.run(
-        command, env=engine.environment, capture_output=True, text=True, check=True, timeout=60
+        command, env=engine.environment, capture_output=True, text=True, check=True
     )
     return done.stdout.splitlines()[-1]
 
@@ -176,8 +176,12 @@ def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> Non
             line.flows(feeder, 25)
             said = switch_over(turns[-1])
             assert said.endswith(f" is active, epoch {epoch}")
-            turns.append(deployment.active_but(turns[-1]))
-            assert said.startswith(f"{turns[-1].name} is")
+            old, new = turns[-1], deployment.active_but(turns[-1])
+            assert said.startswith(f"{new.name} is")
+            turns.append(new)
+            # Who has handed over goes to the end a moment later; until then it would be next.
+            (third,) = [engine for engine in deployment.engines if engine not in (old, new)]
+            wait_until(lambda: in_line([new, third, old]), LIMIT_S, "the old one stands last")  # noqa: B023
         assert turns[3] is turns[0]
         last = turns[2]
         # Asked of a standby, which leads to the active one by its peers.
@@ -187,7 +191,7 @@ def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> Non
     assert sorted(epoch for epoch in epochs if epoch >= first) == list(range(first, first + 5))
     now = [(one.child(), one.told()["restarts"]) for one in deployment.engines]
     assert now == processes
-    wait_until(lambda: len(arrived.refresh()) == line.sent, 60, "the reader has everything")
+    wait_until(lambda: len(arrived.refresh()) == line.sent, LIMIT_S, "the reader has everything")
     arrived.stop()
     gaps = [newer.time - older.time for older, newer in pairwise(arrived.arrivals)]
     print(f"longest gaps, ms: {[round(gap * 1000) for gap in sorted(gaps)[-5:]]}")

@@ -97,6 +97,12 @@ def active_of(replicas: list[Replica]) -> list[Replica]:
     return [replica for replica in replicas if replica.is_in("active")]
 
 
+def in_line(replicas: Iterable[Replica]) -> bool:
+    """Tell whether these stand in the queue in this order."""
+    znodes = [replica.status().get("znode") or "" for replica in replicas]
+    return all(znodes) and znodes == sorted(znodes)
+
+
 def only_active(replicas: Iterable[Replica], timeout: float = LIMIT_S) -> Replica:
     """Return the one replica that says it is active, waiting until there is exactly one."""
     among, found = list(replicas), list[Replica]()
