@@ -13,6 +13,7 @@ from espha.kafka.reader import CLIENT_TUNING
 from espha.pipeline.session import open_session
 from support.deployment import Deployment
 from support.processes import descriptors
+from support.replicas import CALM
 from support.servers import JAR_CACHE, Kafka, ZooKeeper
 
 # Clients of ended tests look for the brokers when these have ended, too; said aloud, that would
@@ -68,7 +69,7 @@ def deploy_sample(
 
     Snapshots are written when one asks for them.
     """
-    only_when_asked = {"ESPHA_SNAPSHOT_INTERVAL_S": "86400"}
+    only_when_asked = {**CALM, "ESPHA_SNAPSHOT_INTERVAL_S": "86400"}
     made = Deployment(kafka, zookeeper, tmp_path, settings=only_when_asked)
 
     def start(engines: int) -> Deployment:

@@ -20,6 +20,7 @@ from chaos.here import ENVIRONMENT, ROOT
 from chaos.verdict import DAMAGES
 from espha.local.processes import family
 from support.deployment import Deployment
+from support.replicas import CALM, LIMIT_S
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = [pytest.mark.component, pytest.mark.timeout(900)]
@@ -73,7 +74,7 @@ def test_a_zombie_is_fenced_and_comes_back_as_a_standby(
     kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """An active pod that was frozen, and wakes up behind its successor, commits nothing more."""
-    deployment = Deployment(kafka, zookeeper, tmp_path)
+    deployment = Deployment(kafka, zookeeper, tmp_path, settings=CALM)
     try:
         deployment.start(2)
         zombie = deployment.active()
@@ -87,7 +88,7 @@ def test_a_zombie_is_fenced_and_comes_back_as_a_standby(
         for pid in reversed(everything):
             os.kill(pid, signal.SIGCONT)
         # What it said before it froze is still its status when it wakes up.
-        wait_until(lambda: zombie.is_in("standby"), 60, "the zombie is a standby")
+        wait_until(lambda: zombie.is_in("standby"), LIMIT_S, "the zombie is a standby")
         deployment.wait_in_sync()
         deployment.publish("cq/memory", [f"I,N,,{number},1,2,3" for number in range(20, 30)])
         wait_until(lambda: len(deployment.lines("cq/outbound")) >= 30, 60, "30 rows of output")
@@ -109,7 +110,13 @@ def test_an_interrupt_ends_a_campaign_behind_the_fault_under_way(tmp_path: Path)
         log = tmp_path / "log"
         wait_until(lambda: b"[1/1000]" in log.read_bytes(), 240, "a fault has struck")
         run.send_signal(signal.SIGTERM)
-        assert run.wait(180) == 0, log.read_text()
+        wait_until(
+            lambda: run.poll() is not None,
+            LIMIT_S,
+            "the campaign has ended",
+            moved=lambda: log.stat().st_size,
+        )
+        assert run.returncode == 0, log.read_text()
     (leg,) = json.loads(report.read_text())["runs"]
     assert 1 <= len(leg["strikes"]) < 1000
     assert leg["error"] == ""

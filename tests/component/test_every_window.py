@@ -19,7 +19,7 @@ from espha.records.text import line_formatter, parse_event
 from support.deployment import Deployment
 from support.every import published
 from support.feeder import Feeder
-from support.replicas import LIMIT_S, Replica
+from support.replicas import CALM, LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -35,7 +35,7 @@ def deployment(kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[D
     """Three engines of the project, in sync."""
     path = tmp_path / "every.xml"
     path.write_text(published(), encoding="utf-8")
-    made = Deployment(kafka, zookeeper, tmp_path, path, {"ESPHA_SNAPSHOT_INTERVAL_S": "5"})
+    made = Deployment(kafka, zookeeper, tmp_path, path, {**CALM, "ESPHA_SNAPSHOT_INTERVAL_S": "5"})
     try:
         made.start()
         yield made

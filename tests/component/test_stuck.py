@@ -169,7 +169,7 @@ def test_an_engine_whose_half_is_frozen_is_replaced(
     whom: Callable[[Replica], int], kafka: Kafka, zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """Nobody wakes it up; another engine leads, and it comes back with a half that works."""
-    deployment = Deployment(kafka, zookeeper, tmp_path)
+    deployment = Deployment(kafka, zookeeper, tmp_path, settings=CALM)
     try:
         deployment.start(2)
         old = deployment.active()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.replicas import LIMIT_S, Replica, active_of, in_line
+from support.replicas import CALM, LIMIT_S, Replica, active_of, in_line
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -70,7 +70,7 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
 
     def make(
         name: str,
-        session_ms: int = 800,
+        session_ms: int = 4_000,
         bootstrap: str = NOWHERE,
         peers: str = "",
         **more: str,
@@ -80,6 +80,7 @@ def start(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Start]:
             tmp_path,
             ["--", sys.executable, "-u", "-c", CHILD],
             {
+                **CALM,
                 "ESPHA_BOOTSTRAP": bootstrap,
                 "ESPHA_PEERS": peers,
                 "ESPHA_ZOOKEEPER": zookeeper.connect,
