@@ -206,7 +206,7 @@ def test_servers_that_are_gone_without_a_word_cost_no_session(
         return f"{host[1]}:{host[2]}" == zookeeper.connect
 
     servers = ",".join([*gone, zookeeper.connect])
-    member = Membership(servers, f"/ESP/test/{uuid.uuid4().hex[:8]}", "a", 4_000, lambda: None)
+    member = Membership(servers, f"/ESP/test/{uuid.uuid4().hex[:8]}", "a", 8_000, lambda: None)
     try:
         be_elected(member)
         before = member.znode
@@ -232,7 +232,7 @@ def test_a_lost_connection_asks_nobody_for_names(
         return really(host, *rest, **named)
 
     root = f"/ESP/test/{uuid.uuid4().hex[:8]}"
-    member = Membership(f"localhost:{port}", root, "a", 2_000, lambda: None)
+    member = Membership(f"localhost:{port}", root, "a", 10_000, lambda: None)
     try:
         be_elected(member)
         before = member.znode
@@ -328,7 +328,7 @@ def test_whoever_has_lost_its_session_finds_out_whether_it_still_leads(
         zookeeper.connect,
         root,
         "a",
-        2_000,
+        10_000,
         lambda: said.append("elected"),
         on_doubt=lambda: said.append("doubt"),
     )
@@ -347,7 +347,7 @@ def standing(servers: str, root: str, *names: str, **options: Any) -> Iterator[l
     with contextlib.ExitStack() as stack:
         made: list[Membership] = []
         for name in names:
-            member = Membership(servers, root, name, 4_000, lambda: None, **options)
+            member = Membership(servers, root, name, 10_000, lambda: None, **options)
             stack.callback(member.close)
             made.append(member)
             member.join()
@@ -428,12 +428,14 @@ def test_each_start_of_zookeeper_takes_little_room(tmp_path: Path) -> None:
     """Each one begins a log: by default with 64 MiB, so that fifteen starts were 1 GiB."""
     servers = ZooKeeper(tmp_path)
     for _ in range(2):
-        servers.start()
-        client = KazooClient(servers.connect)
-        client.start(LIMIT_S)
-        client.create("/here", makepath=True, sequence=True)
-        client.stop()
-        servers.stop()
+        try:
+            servers.start()
+            client = KazooClient(servers.connect)
+            client.start(LIMIT_S)
+            client.create("/here", makepath=True, sequence=True)
+            client.stop()
+        finally:
+            servers.stop()
     logs = list(tmp_path.glob("zookeeper-0/data/version-2/log.*"))
     assert len(logs) == 2
     assert sum(log.stat().st_size for log in logs) < 4 << 20
