@@ -43,17 +43,19 @@ def test_one_broker_leads_and_another_one_controls(kafka: Kafka) -> None:
 def test_a_question_to_a_broker_that_is_gone_takes_no_processor(tmp_path: Path) -> None:
     """What remains needs it to elect a leader; the admin client took two of them."""
     kafka = Kafka(tmp_path, 3)
-    kafka.start()
-    kafka.make_topics("asked")
-    offsets = Offsets(kafka.bootstrap)
-    assert offsets.ends("asked") == Ends(0, 0)
-    for server in kafka.servers[:2]:  # the last one names the dead leader: there is no controller
-        server.kill()
-    began, used = time.monotonic(), time.process_time()
-    with pytest.raises(LogError, match="topic asked"):
-        offsets.end("asked", limit_s=3)
-    used, passed = time.process_time() - used, time.monotonic() - began
-    kafka.stop()
+    try:
+        kafka.start()
+        kafka.make_topics("asked")
+        offsets = Offsets(kafka.bootstrap)
+        assert offsets.ends("asked") == Ends(0, 0)
+        for server in kafka.servers[:2]:  # the last one names the dead leader, with no controller
+            server.kill()
+        began, used = time.monotonic(), time.process_time()
+        with pytest.raises(LogError, match="topic asked"):
+            offsets.end("asked", limit_s=3)
+        used, passed = time.process_time() - used, time.monotonic() - began
+    finally:
+        kafka.stop()
     assert used < passed / 4
 
 

@@ -81,11 +81,18 @@ def lines(kafka: Kafka, zookeeper: ZooKeeper, folder: Path) -> Iterator[Line]:
 
 
 @pytest.fixture(scope="module")
-def line(
+def lasting(
     kafka: Kafka, zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Line]:
     """One for all tests: a start of three engines takes half a minute."""
     yield from lines(kafka, zookeeper, tmp_path_factory.mktemp("line"))
+
+
+@pytest.fixture
+def line(lasting: Line) -> Line:
+    """The same, in sync again, whatever the test before has left."""
+    lasting.deployment.wait_in_sync()
+    return lasting
 
 
 @pytest.fixture
@@ -141,9 +148,11 @@ def test_kills_lose_and_double_nothing(line: Line) -> None:
                 pid = active.child()
                 active.kill(signal.SIGSTOP)
                 os.kill(pid, signal.SIGSTOP)
-                deployment.active_but(active)
-                os.kill(pid, signal.SIGCONT)
-                active.kill(signal.SIGCONT)
+                try:
+                    deployment.active_but(active)
+                finally:
+                    os.kill(pid, signal.SIGCONT)
+                    active.kill(signal.SIGCONT)
             else:
                 for victim in victims:
                     victim.kill_child()

@@ -47,16 +47,23 @@ sys.stdin.read()
 
 
 @pytest.fixture(scope="module")
-def deployment(
+def lasting(
     kafka: Kafka, zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployment]:
-    """One engine that all tests here kill in turn; each leaves it in sync."""
+    """One engine that all tests here kill in turn."""
     made = Deployment(kafka, zookeeper, tmp_path_factory.mktemp("fork-server"))
     try:
         made.start(1)
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture
+def deployment(lasting: Deployment) -> Deployment:
+    """The same, in sync again, whatever the test before has left."""
+    lasting.wait_in_sync()
+    return lasting
 
 
 def strike(deployment: Deployment, pid: int, number: signal.Signals = signal.SIGKILL) -> Replica:
@@ -74,7 +81,7 @@ def publish_one(deployment: Deployment) -> None:
     """Send one row through the engine."""
     have = len(deployment.lines(OUTPUT))
     deployment.publish(SOURCE, [f"I,N,,{have},1,2,3"])
-    wait_until(lambda: len(deployment.lines(OUTPUT)) == have + 1, 30, "one more output")
+    wait_until(lambda: len(deployment.lines(OUTPUT)) == have + 1, BACK_S, "one more output")
 
 
 def test_a_killed_engine_process_comes_back_on_the_same_jvm(deployment: Deployment) -> None:
@@ -85,7 +92,7 @@ def test_a_killed_engine_process_comes_back_on_the_same_jvm(deployment: Deployme
         strike(deployment, engine.child())
     assert (engine.started(), engine.jvm()) == (fork_server, jvm)
     assert engine.child() != process
-    assert not Path(f"/proc/{process}").exists()
+    wait_until(lambda: not alive(process), 60, "the old process is gone")
     states = [line.split(",")[-1] for line in deployment.lines(OUTPUT)]
     assert states[:4] == ["0.000000", "1.000000", "3.000000", "6.000000"], "the state came along"
 
@@ -117,7 +124,7 @@ def test_a_killed_worker_comes_back_on_the_same_jvm(deployment: Deployment) -> N
     deployment.publish(SOURCE, [f"I,N,,{have},1,2,3"])
     back = lambda: engine.status().get("restarts", 0) > restarts and engine.is_in("active")  # noqa: E731
     wait_until(back, BACK_S, "the engine is back")
-    wait_until(lambda: len(deployment.lines(OUTPUT)) == have + 1, 30, "one more output")
+    wait_until(lambda: len(deployment.lines(OUTPUT)) == have + 1, BACK_S, "one more output")
     assert (engine.started(), engine.jvm()) == (fork_server, jvm)
     assert engine.worker() != worker
 
@@ -159,10 +166,8 @@ def test_nothing_of_a_dead_engine_process_works_on_in_the_jvm(deployment: Deploy
     engine = deployment.engines[0]
 
     def workers() -> int:
-        _, *forked = [
-            pid for pid in family(engine.jvm()) if b"-m\0espha.pipeline.daemon" in cmdline(pid)
-        ]
-        return len(forked)
+        those = family(engine.jvm())
+        return sum(b"-m\0espha.pipeline.daemon" in cmdline(pid) for pid in those) - 1  # the daemon
 
     def producers() -> int:
         found = 0
@@ -222,7 +227,7 @@ def test_an_engine_process_that_dies_before_it_is_in_sync_costs_its_jvm(
     wait_until(lambda: process_of(engine) not in (None, first), 60, "the next engine process")
     engine.kill_child()
     wait_until(
-        lambda: engine.status().get("restarts", 0) == restarts + 2 and engine.is_in("active"),
+        lambda: engine.status().get("restarts", 0) >= restarts + 2 and engine.is_in("active"),
         BACK_S,
         "the engine is back",
     )
@@ -235,7 +240,7 @@ def test_a_killed_jvm_takes_the_engine_process_along(deployment: Deployment) -> 
     strike(deployment, jvm)
     assert engine.jvm() != jvm
     assert engine.started() != fork_server
-    assert not Path(f"/proc/{process}").exists()
+    wait_until(lambda: not alive(process), 60, "the old process is gone")
 
 
 @pytest.mark.long

@@ -21,6 +21,7 @@ from espha.model import Window
 from support.adapters import Adapters, stopped_at_the_end
 from support.outputs import outbound
 from support.postgres import DATABASE, PASSWORD, USER, PostgreSQL, running
+from support.replicas import LIMIT_S
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -197,12 +198,15 @@ def test_a_server_killed_and_started_again_under_load_neither_loses_nor_doubles(
     breaker = threading.Thread(target=break_it)
     breaker.start()
     offset, failures = 0, 0
-    while len(kills) < 8 or offset < 3000:
-        batch = taken([f"P,N, {(offset + at) % 97},{offset + 2 * at}" for at in range(40)], offset)
-        failures += again(lambda: made.append(batch, batch[-1].offset + 1))  # noqa: B023
-        offset = batch[-1].offset + 1
-    stop.set()
-    breaker.join()
+    try:
+        while len(kills) < 8 or offset < 3000:
+            rows = [f"P,N, {(offset + at) % 97},{offset + 2 * at}" for at in range(40)]
+            batch = taken(rows, offset)
+            failures += again(lambda: made.append(batch, batch[-1].offset + 1))  # noqa: B023
+            offset = batch[-1].offset + 1
+    finally:  # a test that fails here leaves the next ones their server
+        stop.set()
+        breaker.join()
     assert failures
     with connected(postgres) as connection:
         if mode == "append":
@@ -242,15 +246,21 @@ def test_a_server_that_is_away_for_a_minute_is_waited_for(
         wait_until(lambda: adapter.told()["rows"] > 5000, 60, "rows come")
         child, memory = adapter.child(), adapter.megabytes()
         postgres.kill()
-        threading.Event().wait(60)
-        said = adapter.told()
-        postgres.start()
+        try:
+            threading.Event().wait(60)
+            said = adapter.told()
+        finally:
+            postgres.start()
         assert "refused" in said["message"]
         assert PASSWORD not in str(said)
         behind = load.count
-        wait_until(lambda: adapter.told()["rows"] > behind, 60, "it goes on")
+
+        def rows() -> int:
+            return int(adapter.told()["rows"])
+
+        wait_until(lambda: rows() > behind, LIMIT_S, "it goes on", moved=rows)
         load.close()
-        wait_until(lambda: adapter.told()["rows"] == load.count, 60, "every row has come")
+        wait_until(lambda: rows() == load.count, LIMIT_S, "every row has come", moved=rows)
         assert adapter.child() == child
         assert adapter.megabytes() < memory + 64
         assert adapter.told()["message"] == ""
