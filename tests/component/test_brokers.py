@@ -13,7 +13,7 @@ from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.brokers import LEADER, TRANSACTION_PARTITIONS, TRANSACTION_TOPIC
 from espha_operator.reconcile import brokers
 from espha_operator.reconcile.rolling import Brokers
-from support.servers import BRIEF, Kafka, wait_until
+from support.servers import BRIEF, Kafka, free_ports, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -30,11 +30,17 @@ def test_one_broker_leads_and_another_one_controls(kafka: Kafka) -> None:
     """The death of the broker that leads must not cost the controller, too."""
     name = f"topic-{uuid.uuid4().hex[:8]}"
     kafka.make_topics(name)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+
+    def leaders() -> list[int]:
+        """Return those that a broker knows of; one may know a new topic before the others."""
+        topics = admin.list_topics(timeout=10).topics
+        made = [topics[each] for each in (name, TRANSACTION_TOPIC) if each in topics]
+        return [each.leader for topic in made for each in topic.partitions.values()]
+
+    everywhere = [LEADER] * (1 + TRANSACTION_PARTITIONS)
+    wait_until(lambda: leaders() == everywhere, 60, "the first one leads everything")
     wait_until(kafka.whole, 60, "all replicas in sync")
-    topics = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=10).topics
-    made = [topics[name], topics[TRANSACTION_TOPIC]]
-    leaders = [each.leader for topic in made for each in topic.partitions.values()]
-    assert leaders == [LEADER] * (1 + TRANSACTION_PARTITIONS)
     controller = kafka.controller()
     assert controller is not None
     assert controller is not kafka.servers[LEADER]
@@ -143,21 +149,25 @@ def _commit(kafka: Kafka) -> None:
 
 def test_a_machine_that_is_gone_ends_its_lifelines(tmp_path: Path) -> None:
     """It closes nothing: the kernel asks it now and then whether it is there."""
-    kafka = Kafka(tmp_path, 3)
+    ports = free_ports(6)
+    kafka = Kafka(tmp_path, 3, ports=ports)
     try:
         kafka.start()
-        wait_until(lambda: len(_kept_alive()) >= 6, 120, "each broker looks after two lifelines")
+        what = "each broker looks after two lifelines"
+        wait_until(lambda: len(_kept_alive(ports)) >= 6, 120, what)
     finally:
         kafka.stop()
 
 
-def _kept_alive() -> list[str]:
-    """Return connections which the kernel asks for within some seconds; others say it in hours."""
+def _kept_alive(ports: list[int]) -> list[str]:
+    """Return connections to ports which the kernel asks for within some seconds, not in hours."""
     kept = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            kind, _, jiffies = line.split()[5].partition(":")
-            if int(kind, 16) == 2 and int(jiffies, 16) <= 600:
+            _, _, there, _, _, timer, *_ = line.split()
+            kind, _, jiffies = timer.partition(":")
+            to = int(there.rpartition(":")[2], 16)
+            if to in ports and int(kind, 16) == 2 and int(jiffies, 16) <= 600:
                 kept.append(line)
     return kept
 
