@@ -84,7 +84,7 @@ def taken(deployment: Deployment) -> int:
 
 
 def wait_for_rows(deployment: Deployment, rows: int) -> None:
-    wait_until(lambda: taken(deployment) >= rows, 60, f"{rows} rows are taken")
+    wait_until(lambda: taken(deployment) >= rows, LIMIT_S, f"{rows} rows are taken")
 
 
 def reached(engine: Replica, sequence: int) -> bool:
@@ -141,11 +141,11 @@ def test_every_window_stays_in_sync_through_take_overs(deployment: Deployment) -
         sent = feeder.stop()
     wait_for_rows(deployment, sent)
     before = deployment.active().told()["sequence"]
-    wait_until(partial(goes_on, deployment, before + 3), 30, "time alone makes order records")
+    wait_until(partial(goes_on, deployment, before + 3), LIMIT_S, "time alone makes order records")
     deployment.wait_in_sync()
     last = order_log(deployment)[-1]["sequence"]
     for engine in deployment.engines:
-        wait_until(partial(reached, engine, last), 60, f"{engine.name} is in sync")
+        wait_until(partial(reached, engine, last), LIMIT_S, f"{engine.name} is in sync")
         assert engine.told()["diverged_total"] == 0, engine.status()
     check(deployment)
     assert order_log(deployment)[-1]["epoch"] >= 3

@@ -13,6 +13,7 @@ from espha.kafka.writer import FencedWriter, Record
 from espha.local.ports import HOST
 from support.adapters import Adapters, stopped_at_the_end
 from support.peers import NumberedCaller, NumberedPeer, Poster, Receiver, Sender
+from support.replicas import LIMIT_S
 from support.servers import Kafka, ZooKeeper, free_ports, wait_until
 
 pytestmark = pytest.mark.component
@@ -85,9 +86,16 @@ def test_lines_of_standard_input_are_published_once_whoever_is_killed(net: Adapt
         wait_until(lambda goal=goal: len(net.published()) >= goal, 120, "rows")  # type: ignore[misc]
         net.kill_active()
         sender.kill()
-        sender.communicate(timeout=30)
+        sender.communicate()
     sender = sending()
-    _, said = sender.communicate(timeout=240)
+    wait_until(
+        lambda: sender.poll() is not None,
+        LIMIT_S,
+        "the command has sent everything",
+        each_s=0.2,
+        moved=lambda: len(net.published()),
+    )
+    _, said = sender.communicate()
     assert sender.returncode == 0, said
     assert b"200000 lines of stream rows are published" in said
     assert net.published() == [f"I,N,,{number},0,0,1" for number in range(200_000)]

@@ -12,6 +12,7 @@ import pytest
 from espha.checker.damage import compare
 from espha.kafka.reader import last_record
 from support.adapters import Adapters, stopped_at_the_end
+from support.replicas import LIMIT_S
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -80,7 +81,7 @@ def test_each_content_is_there_once_though_the_active_adapter_is_killed(
         page.body = "".join(f"{number},1,2,3\n" for number in numbers).encode()
         threading.Event().wait(chance.uniform(0, 1.2))  # a kill at any moment of an interval
         site.kill_active()
-        wait_until(partial(at_row, site, numbers[-1]), 30, "the last row of the content")
+        wait_until(partial(at_row, site, numbers[-1]), LIMIT_S, "the last row of the content")
     expected = [f"I,N,,{number},1,2,3" for number in range(CONTENTS * ROWS)]
     damage = compare(expected, site.published())
     assert damage.none, damage.first

@@ -10,7 +10,7 @@ import pytest
 from conformance.corpus import corpus_folder
 from support.deployment import Deployment
 from support.feeder import Feeder
-from support.replicas import restarted
+from support.replicas import LIMIT_S, restarted
 from support.servers import Kafka, ZooKeeper, wait_until
 
 pytestmark = pytest.mark.component
@@ -88,7 +88,9 @@ def test_a_project_of_a_user_loses_and_doubles_nothing(seed: Seed, deployment: D
     rows = ((seed.source, seed.row(number)) for number in count())
 
     def wait_for(number: int) -> None:
-        wait_until(lambda: len(deployment.records(topic)) >= number, 60, f"{number} rows came out")
+        wait_until(
+            lambda: len(deployment.records(topic)) >= number, LIMIT_S, f"{number} rows came out"
+        )
 
     with Feeder(deployment, rows, rate=50) as feeder:
         for _ in range(2):

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from espha.recovery.plain import loads, write
 from espha.recovery.store import SnapshotMeta, check, header_of
 from support.deployment import Deployment
-from support.replicas import Replica
+from support.replicas import LIMIT_S, Replica
 from support.sample_rows import OUTPUT, SOURCE, cut, expected, keep, publish
 from support.servers import wait_until
 
@@ -28,7 +28,7 @@ def feed(deployment: Deployment, *numbers: int) -> None:
         publish(deployment, number)
         wait_until(partial(has, active, number + 1), 60, f"{active.name} has row {number}")
     for engine in deployment.engines:
-        wait_until(partial(has, engine, numbers[-1] + 1), 60, f"{engine.name} has all rows")
+        wait_until(partial(has, engine, numbers[-1] + 1), LIMIT_S, f"{engine.name} has all rows")
 
 
 def has(engine: Replica, rows: int) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from chaos.proxy import Proxy, Route
 from support.deployment import Deployment
-from support.replicas import CALM, Replica
+from support.replicas import CALM, LIMIT_S, Replica
 from support.servers import Kafka, ZooKeeper, free_ports, wait_until
 
 pytestmark = pytest.mark.component
@@ -178,7 +178,7 @@ def test_an_engine_whose_half_is_frozen_is_replaced(
         os.kill(frozen, signal.SIGSTOP)
         deployment.publish(SOURCE, [f"I,N,,{number},1,2,3" for number in range(10, 20)])
         deployment.active_but(old)
-        wait_until(lambda: len(deployment.lines(OUTPUT)) >= 20, 60, "20 rows of output")
+        wait_until(lambda: len(deployment.lines(OUTPUT)) >= 20, LIMIT_S, "20 rows of output")
         deployment.wait_in_sync()
         assert sum(kills(old).values()) == 1
         wait_until(lambda: not Path(f"/proc/{frozen}/exe").exists(), 60, "the frozen one is gone")
