@@ -185,6 +185,8 @@ def test_a_second_signal_ends_a_replica_that_does_not_let_go(start: Start) -> No
     wait_until(lambda: alone.is_in("active"), 60, "a is active")
     os.kill(alone.child(), signal.SIGSTOP)
     alone.kill(signal.SIGTERM)
+    # Two that come together are one.
+    wait_until(lambda: '"leaves"' in alone.log.read_text(), 60, "the first one is heard")
     alone.kill(signal.SIGTERM)
     assert alone.process is not None
     assert alone.process.wait(60) == 0

@@ -13,7 +13,7 @@ from espha.checker.watch import read_all
 from espha.connectors.topics import TopicPlan, topic_plan
 from espha.kafka.reader import Offsets
 from espha.reader import read_project
-from support.replicas import Replica, active_of
+from support.replicas import LIMIT_S, Replica, active_of, in_sync
 from support.servers import Kafka, ZooKeeper, wait_until
 
 MODEL = Path(__file__).parents[2] / "manifests" / "models" / "ha-project.xml"
@@ -77,8 +77,8 @@ class Adapters:
         """Start two input adapters, and wait for an active and a standby one."""
         pair = [self.start(f"{adapter}-{number}", "input", **settings) for number in range(2)]
         wait_until(
-            lambda: len(active_of(pair)) == 1 and all(one.status().get("in_sync") for one in pair),
-            60,
+            lambda: len(active_of(pair)) == 1 and all(map(in_sync, pair)),
+            LIMIT_S,
             f"one input adapter of {adapter} active, the other one standby",
         )
         return pair
