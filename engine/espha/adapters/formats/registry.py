@@ -3,13 +3,12 @@
 import errno
 import json
 import struct
-import time
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import urllib3
 
-from espha.adapters.answers import pieces
+from espha.adapters.answers import asker, pieces
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.spec import Registry
 from espha.adapters.secrets import secret
@@ -17,7 +16,7 @@ from espha.adapters.secrets import secret
 USER_INFO: Final = "SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO"
 """The secret with `user:password`."""
 
-_TIMEOUT: Final = urllib3.Timeout(connect=3.0, read=5.0)
+_CONNECT_S: Final = 3.0
 _ANSWER_S: Final = 10.0
 _MOST: Final = 4 << 20
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
@@ -106,7 +105,8 @@ class SchemaRegistry:
     def __init__(self, given: Registry) -> None:
         """Ask nothing yet."""
         self.subject, self._url = given.subject, given.url.rstrip("/")
-        self._pool = urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
+        timeout = urllib3.Timeout(connect=_CONNECT_S, read=_ANSWER_S)
+        self._pool = asker(timeout=timeout, retries=False)
 
     def latest(self) -> Registered | None:
         """Return the subject's newest schema; None: it has none."""
@@ -194,13 +194,15 @@ class SchemaRegistry:
                 preload_content=False,
             ) as answer:
                 status, data = answer.status, self._body(answer, path)
-        except (urllib3.exceptions.HTTPError, TimeoutError) as error:
+        except urllib3.exceptions.ReadTimeoutError:
+            raise self._away("the answer comes too slowly") from None
+        except urllib3.exceptions.HTTPError as error:
             raise self._away(_cause(error)) from None
         return self._content(status, data, path)
 
     def _body(self, answer: urllib3.BaseHTTPResponse, path: str) -> bytes:
         data = bytearray()
-        for piece in pieces(answer, time.monotonic() + _ANSWER_S):
+        for piece in pieces(answer):
             data += piece
             if len(data) > _MOST:
                 raise self._strange(f"more than {_MOST} bytes at {path}")

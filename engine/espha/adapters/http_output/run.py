@@ -12,6 +12,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from espha.adapters.acknowledged import KeptOffset
+from espha.adapters.answers import asker
 from espha.adapters.config import Job
 from espha.adapters.copying import Taken, copy
 from espha.adapters.formats.outgoing import Outgoing, outgoing
@@ -41,7 +42,7 @@ def run(job: Job, given: OutputHttp) -> None:
 
 def poster(given: OutputHttp, authorization: str) -> Post:
     """Return what posts to the address of the settings."""
-    pool = urllib3.PoolManager(maxsize=1)
+    pool = asker(maxsize=1)
     timeout = urllib3.Timeout(connect=_CONNECT_S, read=given.timeout_s)
     always = {"Authorization": authorization} if authorization else {}
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import urllib3
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from espha.adapters.answers import pieces
+from espha.adapters.answers import asker, pieces
 from espha.adapters.config import ConfigError, Held, Job
 from espha.adapters.formats.incoming import incoming, topic_form
 from espha.adapters.formats.mapped import mapped, read_configuration
@@ -102,15 +102,13 @@ def pages(window: Window, given: InputPoll) -> Sequence[Page]:
 
 def fetcher(given: InputPoll, authorization: str) -> Fetch:
     """Return what asks an address, within the bounds of the settings."""
-    pool = urllib3.PoolManager()
-    timeout = urllib3.Timeout(total=given.timeout_s)
+    pool, timeout = asker(), urllib3.Timeout(total=given.timeout_s)
     retries = urllib3.Retry(total=3, connect=0, read=0, redirect=3, status=0, other=0)
     always = {"Authorization": authorization} if authorization else {}
 
     def fetch(address: str, seen: Seen) -> Answer | None:
         known = {"If-None-Match": seen.etag, "If-Modified-Since": seen.modified}
         headers = {**always, **{name: value for name, value in known.items() if value}}
-        deadline = time.monotonic() + given.timeout_s
         try:
             answer = pool.request(
                 "GET",
@@ -121,37 +119,32 @@ def fetcher(given: InputPoll, authorization: str) -> Fetch:
                 preload_content=False,
             )
             try:
-                return _read(answer, given, deadline)
+                return _read(answer, given)
             finally:
                 answer.close()  # however long the rest is, and however slowly it comes
         except (HTTPError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
+            if isinstance(reason, ReadTimeoutError):
+                late = f"the answer was not complete after {given.timeout_s:g} s (timeoutS)"
+                raise OSError(late) from None
             raise OSError(f"no answer: {type(reason).__name__}") from None
 
     return fetch
 
 
-def _read(answer: urllib3.BaseHTTPResponse, given: InputPoll, deadline: float) -> Answer | None:
+def _read(answer: urllib3.BaseHTTPResponse, given: InputPoll) -> Answer | None:
     if answer.status == 304:
         return None
     if answer.status != 200:
         raise OSError(f"answered with HTTP {answer.status}")
-    content = _content(answer, given, deadline)
+    whole = bytearray()
+    for piece in pieces(answer):
+        whole += piece
+        if len(whole) > given.max_bytes:
+            raise OSError(f"the content has more than {given.max_bytes} bytes (maxBytes)")
+    content = bytes(whole)
     etag, modified = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
     return Answer(content, Seen.of(etag, modified, content))
-
-
-def _content(answer: urllib3.BaseHTTPResponse, given: InputPoll, deadline: float) -> bytes:
-    content = bytearray()
-    try:
-        for piece in pieces(answer, deadline):
-            content += piece
-            if len(content) > given.max_bytes:
-                raise OSError(f"the content has more than {given.max_bytes} bytes (maxBytes)")
-    except TimeoutError:
-        late = f"the answer was not complete after {given.timeout_s:g} s (timeoutS)"
-        raise OSError(late) from None
-    return bytes(content)
 
 
 class Polled:

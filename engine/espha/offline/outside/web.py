@@ -1,11 +1,12 @@
 """Connectors of class url and websocket."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import urllib3
 from lxml import etree
 
+from espha.adapters.answers import asker, pieces
 from espha.mapping import Mapper, MappingError, configuration, holder
 from espha.model import Window
 from espha.model.events import BadRecord
@@ -49,37 +50,38 @@ def fetch(address: str, places: Places) -> bytes:
         path = places.source(address).path
         try:
             with path.open("rb") as file:
-                return _bounded(file.read(MAX_BYTES + 1), address)
+                return _bounded([file.read(MAX_BYTES + 1)], address)
         except OSError as error:
             raise NotReached(f"{path}: {error.strerror}") from None
     try:
-        answer = urllib3.PoolManager().request(
+        with asker().request(
             "GET",
             address,
             timeout=SECONDS,
             retries=urllib3.Retry(total=3, connect=0, read=0, redirect=3),
             preload_content=False,
-        )
-        try:
-            body = answer.read(MAX_BYTES + 1)
-        finally:
-            answer.release_conn()
+        ) as answer:
+            if answer.status != 200:
+                raise NotReached(f"{address} answered {answer.status}")
+            return _bounded(pieces(answer), address)
     except (urllib3.exceptions.HTTPError, ValueError) as error:
         raise NotReached(f"{address} could not be reached: {_shortly(error)}") from None
-    if answer.status != 200:
-        raise NotReached(f"{address} answered {answer.status}")
-    return _bounded(body, address)
 
 
 def _shortly(error: Exception) -> str:
     reason = getattr(error, "reason", None) or error
+    if isinstance(reason, urllib3.exceptions.ReadTimeoutError):
+        return f"its answer was not complete after {SECONDS:g} s"
     return str(reason).rpartition(": ")[2] or type(error).__name__
 
 
-def _bounded(body: bytes, address: str) -> bytes:
-    if len(body) > MAX_BYTES:
-        raise NotReached(f"{address} has more than {MAX_BYTES} bytes")
-    return body
+def _bounded(parts: Iterable[bytes], address: str) -> bytes:
+    found = bytearray()
+    for part in parts:
+        found += part
+        if len(found) > MAX_BYTES:
+            raise NotReached(f"{address} has more than {MAX_BYTES} bytes")
+    return bytes(found)
 
 
 def url_arrivals(
