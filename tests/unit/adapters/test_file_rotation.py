@@ -1,5 +1,6 @@
 """Rotation in every way, with late writers, while adapters read, die and begin again."""
 
+import contextlib
 import gzip
 import os
 import random
@@ -371,3 +372,48 @@ def test_the_file_that_was_read_before_the_lost_one_is_not_read_again(path: Path
         found += polled(source, 2)
         clock.settle()
     assert found == [["1", "a"], ["2", "b"], ["3", "c"]]
+
+
+@pytest.mark.parametrize("growing", [False, True])
+def test_a_compressed_file_without_its_end_holds_up_the_next_one_with_a_word(
+    path: Path, growing: bool
+) -> None:
+    """One that grows may lack its end for as long as it is there."""
+    clock = Clock()
+    packed = gzip.compress(b"1,a\n2,b\n", mtime=0)
+    append(path, packed[:-1])
+    source = opened(path, clock=clock, growing=growing)
+    found = polled(source)
+    clock.settle()
+    held = pytest.raises(Held, match=r"in\.csv stands still, and is not complete")
+    with contextlib.nullcontext() if growing else held:
+        assert source.poll() == []
+    path.rename(path.with_name("in.csv.1"))
+    append(path, b"3,c\n")
+    with held:
+        source.poll()
+    append(path.with_name("in.csv.1"), packed[-1:])
+    for _ in range(4):
+        found += polled(source)
+        clock.settle()
+    assert found == [["1", "a"], ["2", "b"], ["3", "c"]]
+
+
+@pytest.mark.parametrize("there", [12, -1], ids=["no row", "all rows"])
+def test_a_compressed_file_without_its_end_can_be_replaced_by_the_whole_one(
+    path: Path, there: int
+) -> None:
+    clock = Clock()
+    packed = gzip.compress(b"1,a\n2,b\n", mtime=0)
+    append(path, packed[:there])
+    source = opened(path, clock=clock, growing=False)
+    found = polled(source)
+    clock.settle()
+    with pytest.raises(Held, match="is not complete"):
+        source.poll()
+    append(path.with_name("new"), packed)
+    path.with_name("new").replace(path)
+    for _ in range(4):
+        found += polled(source)
+        clock.settle()
+    assert found == [["1", "a"], ["2", "b"]]

@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+from backports import zstd
 from structlog.testing import capture_logs
 
 from espha.adapters.config import Held
@@ -125,15 +126,51 @@ def test_an_empty_file_may_get_its_rows_until_the_next_one_is_read(tmp_path: Pat
     assert not [log for log in logs if "files" in log]
 
 
-def test_a_file_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
+PACKED = {
+    "gzip": gzip.compress(b"head\n1,x\n2,y\n", mtime=0),
+    "zstd": zstd.compress(b"head\n1,x\n2,y\n"),
+}
+
+
+@pytest.mark.parametrize("there", [2, 14, -1])
+@pytest.mark.parametrize("kind", PACKED)
+def test_a_compressed_file_without_its_end_is_waited_for_with_a_word(
+    tmp_path: Path, kind: str, there: int
+) -> None:
     clock = Clock()
-    packed = gzip.compress(b"head\n1,x\n")
-    append(tmp_path / "a.csv.gz", packed[:2])
-    append(tmp_path / "b.csv", b"head\n2,x\n")
+    packed = PACKED[kind]
+    append(tmp_path / "a.csv", packed[:there])
+    append(tmp_path / "b.csv", b"head\n3,x\n")
     source = opened(tmp_path, clock)
-    assert polled(source, clock) == []
-    append(tmp_path / "a.csv.gz", packed[2:])
-    assert polled(source, clock) == ["1", "2"]
+    rows = [row.columns[0] for row, _ in source.poll()]
+    clock.settle()
+    for _ in range(2):
+        with pytest.raises(Held, match=r"a\.csv stands still, and is not complete"):
+            rows += polled(source, clock)
+    append(tmp_path / "a.csv", packed[there:])
+    assert rows + polled(source, clock) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_file_without_its_end_can_be_replaced_by_the_whole_one(
+    tmp_path: Path, removed: bool
+) -> None:
+    clock = Clock()
+    packed = gzip.compress(b"head\n1,x\n2,y\n", mtime=0)
+    append(tmp_path / "a.csv", packed[:-1])
+    append(tmp_path / "b.csv", b"head\n3,x\n")
+    source = opened(tmp_path, clock)
+    rows = [row.columns[0] for row, _ in source.poll()]
+    clock.settle()
+    with pytest.raises(Held, match="is not complete"):
+        source.poll()
+    if removed:
+        (tmp_path / "a.csv").unlink()
+        with pytest.raises(Held, match=r"a\.csv is gone"):
+            polled(source, clock)
+    append(tmp_path / "new", packed)
+    (tmp_path / "new").replace(tmp_path / "a.csv")
+    assert rows + polled(source, clock) == ["1", "2", "3"]
 
 
 def test_what_waits_is_the_rest_of_the_file_and_those_behind_it(tmp_path: Path) -> None:

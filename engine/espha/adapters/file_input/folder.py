@@ -18,6 +18,7 @@ from espha.adapters.file_input.reading import (
     SourceRow,
     Stillness,
     goes_on,
+    not_complete,
     open_reading,
     read_on,
 )
@@ -78,7 +79,7 @@ class SourceFolder:
         """Return the rows that are complete now, at most 256 kB of them; often none.
 
         Raises:
-            Held: a file is not what was read; it has to be waited for.
+            Held: a file is not what was read, or is not complete; it has to be waited for.
             OSError: a file or the folder cannot be read.
         """
         if self._now is None:
@@ -89,10 +90,11 @@ class SourceFolder:
         if not now.same():
             self.close()
             return []
-        still = now.still_s() >= self._file.settle_s and now.content.whole()
         before = now.offset
         let_go = partial(self._let_go_at, now.place)
-        found = read_on(now, self._file, let_go, final=still and not self._file.growing)
+        still = now.still_s() >= self._file.settle_s
+        final = still and now.content.whole() and not self._file.growing
+        found = read_on(now, self._file, let_go, final=final)
         if self._now and not found and now.offset == before and still:
             self._finish(now)
         return self._rows(found)
@@ -129,6 +131,14 @@ class SourceFolder:
             now.close()
 
     def _finish(self, now: Reading) -> None:
+        """Go behind a file that stands still.
+
+        Raises:
+            Held: it is not complete.
+        """
+        if not now.content.whole():
+            self._wait_for_rest(now)
+            return
         rest = now.rest()
         if rest:
             _LOG.warning(
@@ -138,6 +148,13 @@ class SourceFolder:
             )
         self.close()
         self._finished = True
+
+    def _wait_for_rest(self, now: Reading) -> None:
+        """Look whether another file has its name by now: that one may be whole."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat((self._folder / self._name).stat(), now.content.stat()):
+                raise Held(not_complete(self._name))
+        self.close()
 
     def _open(self) -> None:
         """Open the file to read, if there is one."""
@@ -161,11 +178,18 @@ class SourceFolder:
         return open_reading(path, self._file, generation, self._clock, self._moved)
 
     def _stays_empty(self, name: str) -> bool:
-        """Tell whether a file without a byte has ended, as any file ends that stands still."""
+        """Tell whether a file without a byte has ended, as any file ends that stands still.
+
+        Raises:
+            Held: it has a byte, and is the mere beginning of one that is compressed.
+        """
         stat = (self._folder / name).stat()
         still = self._empty.setdefault(name, Stillness(self._clock))
-        still_s = still.look((stat.st_size, stat.st_mtime_ns))
-        return stat.st_size == 0 and still_s >= self._file.settle_s
+        if still.look((stat.st_size, stat.st_mtime_ns)) < self._file.settle_s:
+            return False
+        if stat.st_size:
+            raise Held(not_complete(name))
+        return True
 
     def _pass_empty(self, following: str) -> None:
         """Say which files were empty; they need no position: who starts anew passes them again."""

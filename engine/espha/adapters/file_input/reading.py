@@ -353,6 +353,14 @@ def goes_on(reading: Reading, place: Place) -> bool:
     return found
 
 
+def not_complete(name: str) -> str:
+    """Return the sentence for a file that has stood still and has no end (`Content.whole`)."""
+    return (
+        f"{name} stands still, and is not complete: what is compressed in it, or its last "
+        "character, has no end. Waiting for the rest; or put the whole file there"
+    )
+
+
 def _rows_of(data: bytes, layout: InputFile, final: bool) -> Iterator[Row[list[str]]]:
     if layout.format == "json":
         return line_rows(data, final=final)

@@ -19,6 +19,7 @@ from espha.adapters.file_input.reading import (
     SourceRow,
     closed_on_error,
     goes_on,
+    not_complete,
     open_reading,
     read_on,
 )
@@ -99,7 +100,7 @@ class SourceFile:
         """Return the rows that are complete now, at most 256 kB of them; often none.
 
         Raises:
-            Held: the file is not what was read; it has to be waited for.
+            Held: the file is not what was read, or is not complete; it has to be waited for.
             OSError: the file is there but cannot be read.
         """
         if self._goal:
@@ -280,22 +281,29 @@ class SourceFile:
         return f"it has less than the {place.offset} bytes that were read; {advice}"
 
     def _follow(self, now: Reading, still: bool) -> None:
-        """Go on to the file that has taken the place of one that is read to its end."""
+        """Go on to the file that has taken the place of one that is read to its end.
+
+        Raises:
+            Held: it stands still without an end.
+        """
         try:
             there = self._path.stat()
         except FileNotFoundError:
             return  # keep what is open until another file is there
         if os.path.samestat(there, now.content.stat()):
+            if not self._file.growing:
+                self._check_end(now, still)
             return
         kin = rotated(self._path)
         names = [one.inode for one in kin]
-        if now.inode not in names and now.offset:
+        if now.inode not in names and (now.offset or not now.content.whole()):
             copy = self._try(self._path, now.place)
             if copy:
                 now.close()
                 self._now = copy
                 return
-        if not still or not now.content.whole():
+        self._check_end(now, still)
+        if not still:
             return
         later = kin[names.index(now.inode) + 1 :] if now.inode in names else []
         for path in (*(one.path for one in later), self._path):
@@ -308,6 +316,10 @@ class SourceFile:
                     return
             following.close()
             return
+
+    def _check_end(self, now: Reading, still: bool) -> None:
+        if still and not now.content.whole():
+            raise Held(not_complete(self._path.name))
 
     def _went_before(self, now: Reading) -> bool:
         """Go back to a file that rotation has put between the last one and this one meanwhile.
