@@ -324,6 +324,8 @@ class _Publisher:
         self._report(self._source.position)
         while self._control.role is Role.ACTIVE:
             try:
+                if self._control.proof_wanted.is_set():
+                    self._prove()
                 found = self._transaction()
             except Held as held:
                 self._say(f"{self._source.name}: {held}")
@@ -343,8 +345,6 @@ class _Publisher:
                 self._rejected += sum(is_not_a_row(value) for value, _ in found)
                 self._report(found[-1][1])
             else:
-                if self._control.proof_wanted.is_set():
-                    self._prove()
                 if self._told or self._lag.due:
                     self._report(self._source.position)
                 pause.wait(_POLL_S)  # there is no event for "a file grew" on network volumes

@@ -252,6 +252,7 @@ def test_an_adapter_tells_when_it_is_at_its_source(monkeypatch: pytest.MonkeyPat
         """A supervisor that elects this one, and ends it behind its first poll."""
 
         def __init__(self) -> None:
+            self.proof_wanted = threading.Event()
             self.doing = doing
 
         @property
@@ -308,4 +309,16 @@ def test_one_that_may_have_been_replaced_finds_out_though_it_has_no_rows(
     fakes.run(monkeypatch)
     ((only,),) = fakes.transactions
     assert (only.topic, only.key) == ("x.P", b"x.I memory")
+    assert not fakes.proof_wanted.is_set()
+
+
+@pytest.mark.parametrize("trouble", [Held("it is gone"), OSError("it is away")])
+def test_one_that_may_have_been_replaced_finds_out_though_its_source_is_in_trouble(
+    monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    fakes = _Fakes(refused(trouble), refused(trouble))
+    fakes.proof_wanted.set()
+    fakes.run(monkeypatch)
+    ((kept,),) = fakes.transactions
+    assert kept.topic == "x.P"
     assert not fakes.proof_wanted.is_set()
