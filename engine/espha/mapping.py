@@ -5,6 +5,7 @@ behind a source whose events are the contents.
 """
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -20,6 +21,10 @@ from espha.reader import read_project
 MAX_CONFIGURATION: Final = 1024 * 1024
 _PARTS: Final = ("function-context", "event-loops", "generate")
 _CONTENT: Final = "_content"
+_HIGH: Final = r"u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW: Final = r"u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE: Final = re.compile(rf"\\(?:{_HIGH}\\{_LOW}|(?P<half>{_HIGH}|{_LOW})|.)", re.DOTALL)
+"""What begins with a backslash in JSON, and whether it is half of a surrogate pair."""
 _LOOPS: Final = ("event-loop-xml", "event-loop-json", "event-loop-regex")
 
 
@@ -76,7 +81,7 @@ class Mapper:
             MappingError: it gives none; the text says why.
         """
         self._number += 1
-        given = Event("I", "N", (self._number, content))
+        given = Event("I", "N", (self._number, _with_characters(content)))
         try:
             made = self._kernel.publish("q/in", given, now)
         except BadRecord as refusal:
@@ -85,6 +90,13 @@ class Mapper:
         if refusals:
             raise MappingError(refusals[0][1])
         return [event._replace(opcode=self._opcode) for _, event in made]
+
+
+def _with_characters(content: str) -> str:
+    """Replace halves of surrogate pairs in JSON: with one, all of it would be no document."""
+    if not content.lstrip().startswith(("{", "[")):
+        return content
+    return _ESCAPE.sub(lambda match: r"\ufffd" if match["half"] else match[0], content)
 
 
 def _model(publisher: etree._Element, window: Window) -> bytes:

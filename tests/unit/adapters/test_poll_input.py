@@ -225,6 +225,45 @@ def test_the_configuration_of_a_connector_says_which_events_a_content_is(
     assert "keyfieldidisnull" in bad
 
 
+OBJECTS = """<url-connector><url-publishers><url-publisher name="p"><requests><request>
+<url>%s</url></request></requests><generate>0</generate>
+<event-loops><event-loop-json name="loop"><use-json>#_content</use-json>
+<function-context><functions>
+<function name="id">json(#_context,'id')</function><function name="x">json(#_context,'x')</function>
+</functions></function-context></event-loop-json></event-loops></url-publisher></url-publishers>
+</url-connector>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"a\ud83d", "a\ufffd"),
+        (r"\uDE00\ud83d\u0041", "\ufffd\ufffdA"),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (r"\\ud83d\\\uD83D\"", '"\\ud83d\\\ufffd"""'),
+    ],
+    ids=["first half", "turned round", "before a pair", "behind backslashes"],
+)
+def test_half_of_a_surrogate_pair_is_no_character_and_costs_no_other_value(
+    server: Server, tmp_path: Path, text: str, value: str
+) -> None:
+    server.body = rb'[{"id": 1, "x": "%s"}, {"id": 2, "x": "\ud83d\ude00"}]' % text.encode()
+    file = tmp_path / "config.xml"
+    file.write_text(OBJECTS % server.url)
+    found = rows(list(polled(InputPoll(configuration=file), Clock()).poll()))
+    assert found == [f"I,N,1,{value}", "I,N,2,\U0001f600"]
+
+
+def test_what_looks_like_such_a_half_stays_what_it_is_outside_of_json(
+    server: Server, tmp_path: Path
+) -> None:
+    server.body = rb"<rss><item n='1'>C:\ud83d</item></rss>"
+    file = tmp_path / "config.xml"
+    file.write_text(NEWS % server.url)
+    source = polled(InputPoll(configuration=file, properties="PAGE=news"), Clock())
+    assert rows(list(source.poll())) == [r"P,N,1,C:\ud83d"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
