@@ -1,5 +1,7 @@
 """Adapters of MQTT, without a broker: acknowledgements, positions, settings and secrets."""
 
+import asyncio
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -244,3 +246,19 @@ def test_secrets_come_from_the_environment() -> None:
     with pytest.raises(ConfigError, match="no certificate and its key") as said:
         encrypted.security({"MQTT_CERTIFICATE": "secret", "MQTT_KEY": "secret"})
     assert "secret" not in str(said.value)
+
+
+class _Waiting:
+    """Makes records where waiting holds up nobody."""
+
+    def records(self, payload: bytes, where: str) -> list[bytes]:
+        assert threading.current_thread() is not threading.main_thread()
+        return [payload]
+
+
+@pytest.mark.parametrize("type_", ["avro", "protobuf"])
+def test_a_schema_registry_that_is_waited_for_holds_up_no_connection(type_: str) -> None:
+    schema = {"registry": {"url": "http://127.0.0.1:1", "subject": "in"}}
+    given = {**PLACE, "topic": "t", "format": {"type": type_, type_: schema}}
+    messages = Messages(InputMqtt.model_validate(given), _Waiting(), Position("a"), "")
+    assert asyncio.run(messages._rows(b"x", "here")) == [b"x"]

@@ -26,6 +26,8 @@ from espha.backoff import Backoff
 
 _QUEUED: Final = 1 << 20
 """Bytes of messages that have come and are not read as rows yet."""
+_WITH_REGISTRY: Final = ("avro", "protobuf")
+"""Formats whose payloads may wait for a schema registry; the broker needs its pings meanwhile."""
 _MESSAGE: Final = 1000
 """What a message takes besides its payload, in bytes."""
 
@@ -151,7 +153,7 @@ class Messages(RememberingReceiver[Position]):
         backoff = Backoff()
         while True:
             try:
-                if self._given.format.type == "avro":  # it may ask a registry
+                if self._given.format.type in _WITH_REGISTRY:
                     return await asyncio.to_thread(self._made.records, payload, where)
                 return self._made.records(payload, where)
             except (OSError, ConfigError) as error:
