@@ -1,7 +1,9 @@
 """Messages of Protobuf."""
 
+import subprocess
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -165,6 +167,9 @@ message Second {
 }
 """
 PLAIN = proto("optional int64 id = 1; optional string name = 2; optional double value = 3;")
+NEWER = proto(
+    "optional int64 id = 1; optional string name = 2; optional double value = 3; bool more = 4;"
+)
 WITH_OPCODE = proto(
     "string opcode = 1; optional int64 id = 2; optional string name = 3; optional double value = 4;"
 )
@@ -279,6 +284,56 @@ def test_what_a_registry_does_not_give_for_a_moment_is_asked_for_again() -> None
             made.decode(payload)
         assert len(known.asked) == asked
         now = 33
+        assert made.decode(payload).values == (1, None, None)
+
+
+def killed(command: list[str], **_: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.CompletedProcess(command, -9, "", "")
+
+
+def late(command: list[str], **_: object) -> NoReturn:
+    raise subprocess.TimeoutExpired(command, 60)
+
+
+@pytest.mark.parametrize("failing", [killed, late])
+def test_a_compiler_that_has_no_memory_or_time_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, failing: Callable[..., object]
+) -> None:
+    now = 0.0
+    with schema_registry() as known:
+        known.add("rows-value", PLAIN, "PROTOBUF")
+        given = ProtobufInput.model_validate(of_registry(known)["protobuf"])
+        made = ProtobufReader(WINDOW, given, ("I", "N"), lambda: now)
+        payload = b"\0\0\0\0\x01\0\x08\x01"
+        assert made.decode(payload).values == (1, None, None)
+        known.add("rows-value", NEWER, "PROTOBUF")
+        payload = b"\0\0\0\0\x02\0\x08\x01"
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess, "run", failing)
+            with pytest.raises(BadRecord, match="schema 2: the compiler of Protobuf"):
+                made.decode(payload)
+        now = 11
+        assert made.decode(payload).values == (1, None, None)
+
+
+def test_what_is_no_answer_of_a_registry_says_nothing_of_a_schema() -> None:
+    """As of a proxy before it, to whoever asks for a schema that another one refers to."""
+    now = 0.0
+    with schema_registry() as known:
+        known.add("rows-value", PLAIN, "PROTOBUF")
+        number = nested(known)
+        given = ProtobufInput.model_validate(of_registry(known, "Second.Row")["protobuf"])
+        made = ProtobufReader(WINDOW, given, ("I", "N"), lambda: now)
+        payload = b"\0" + number.to_bytes(4, "big") + b"\x04\x02\x02\x10\x01"
+        made.decode(payload)
+        known.schemas[number + 1] = {**known.schemas[number]}
+        names = known.schemas.pop(known.subjects["names"][0])
+        known.schemas[known.subjects["names"][0]] = {"welcome": "to this hotel"}
+        payload = b"\0" + (number + 1).to_bytes(4, "big") + b"\x04\x02\x02\x10\x01"
+        with pytest.raises(BadRecord, match="this is no schema registry"):
+            made.decode(payload)
+        known.schemas[known.subjects["names"][0]] = names
+        now = 11
         assert made.decode(payload).values == (1, None, None)
 
 

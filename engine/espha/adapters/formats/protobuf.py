@@ -22,7 +22,13 @@ from google.protobuf.message import Error, Message
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.codec import FLAGS, OPCODE, Misfit, refusal
 from espha.adapters.formats.plans import Plans
-from espha.adapters.formats.registry import Registered, SchemaRegistry, framed, unframed
+from espha.adapters.formats.registry import (
+    NotGivenError,
+    Registered,
+    SchemaRegistry,
+    framed,
+    unframed,
+)
 from espha.adapters.formats.spec import ProtobufInput, ProtobufOutput
 from espha.model import Field, Window
 from espha.model.events import BadRecord, Event, Value
@@ -311,18 +317,14 @@ def compiled(definition: str, others: Mapping[str, str] | None = None) -> Defini
         others: texts of further files that it imports, by their names.
 
     Raises:
+        NotGivenError: it could not be compiled this time.
         ConfigError: it cannot be compiled.
     """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for name, text in {**(others or {}), _FILE: definition}.items():
             _write_file(place, name, text)
-        known = files("grpc_tools") / "_proto"
-        result = subprocess.run(
-            [sys.executable, "-m", "grpc_tools.protoc", f"-I{place}", f"-I{known}",
-             "--include_imports", f"--descriptor_set_out={place / 'set'}", _FILE],
-            capture_output=True, text=True, check=False, timeout=_COMPILE_S,
-        )  # fmt: skip
+        result = _protoc(place)
         if result.returncode:
             raise ConfigError(
                 f"this is no definition of Protobuf: {_said(result.stderr, folder)}\n"
@@ -334,6 +336,21 @@ def compiled(definition: str, others: Mapping[str, str] | None = None) -> Defini
         pool.Add(file)
     own = next(file for file in found.file if file.name == _FILE)
     return Definition(definition, own, pool)
+
+
+def _protoc(folder: Path) -> "subprocess.CompletedProcess[str]":
+    known = files("grpc_tools") / "_proto"
+    try:
+        result = subprocess.run(
+            [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", f"-I{known}",
+             "--include_imports", f"--descriptor_set_out={folder / 'set'}", _FILE],
+            capture_output=True, text=True, check=False, timeout=_COMPILE_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise NotGivenError(f"the compiler of Protobuf takes longer than {_COMPILE_S} s") from None
+    if result.returncode < 0:  # there may have been no memory for it
+        raise NotGivenError(f"the compiler of Protobuf has died of signal {-result.returncode}")
+    return result
 
 
 def _write_file(folder: Path, name: str, text: str) -> None:

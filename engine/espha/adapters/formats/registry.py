@@ -26,7 +26,7 @@ _MOST_REFERENCES: Final = 100
 
 
 class NotGivenError(ConfigError):
-    """A registry does not give what it was asked for; a moment later it may."""
+    """A schema, or what it needs, cannot be had now: that says nothing of it, and may pass."""
 
 
 class Reference(NamedTuple):
@@ -228,8 +228,8 @@ class SchemaRegistry:
         sentence = f"schema registry {self._url} is away: {why}"
         return OSError(errno.EHOSTUNREACH, sentence)
 
-    def _strange(self, what: str) -> ConfigError:
-        return ConfigError(f"schema registry {self._url}: this is no schema registry ({what})")
+    def _strange(self, what: str) -> NotGivenError:
+        return NotGivenError(f"schema registry {self._url}: this is no schema registry ({what})")
 
 
 def _cause(error: Exception) -> str:
