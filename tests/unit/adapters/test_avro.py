@@ -1,5 +1,6 @@
 """Records of Avro, with and without a schema registry."""
 
+import base64
 import io
 import json
 from collections.abc import Iterator
@@ -324,6 +325,16 @@ def test_user_and_password_are_sent_and_not_said(
         made.records(b"", "here")
     assert registry.asked[0][2] == "Basic bWU6c2VjcmV0"
     assert "secret" not in str(refused.value)
+
+
+def test_user_and_password_may_be_any_text(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO", "me:5€")
+    registry.add("in", schema())
+    made = reader(registry={"url": registry.url, "subject": "in"})
+    made.records(framed(1, written(schema(), id=1)), "here")
+    assert base64.b64decode(registry.asked[0][2].removeprefix("Basic ")).decode() == "me:5€"
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://me:secret@x", "http://x?a=b", "x:8081"])

@@ -1,5 +1,6 @@
 """A schema registry that speaks Confluent's REST API."""
 
+import base64
 import errno
 import json
 import struct
@@ -181,7 +182,9 @@ class SchemaRegistry:
         headers = {"Accept": _TYPE}
         user = secret(USER_INFO)
         if user:
-            headers |= urllib3.make_headers(basic_auth=user)
+            # As Confluent's clients do; urllib3 can only send what ISO 8859-1 has.
+            told = base64.b64encode(user.encode(errors="surrogateescape"))
+            headers["Authorization"] = f"Basic {told.decode()}"
         if body is not None:
             headers["Content-Type"] = _TYPE
         try:
