@@ -353,6 +353,18 @@ def test_what_a_peer_was_not_sent_it_cannot_acknowledge() -> None:
         assert made.offset == 2
 
 
+def test_what_retention_has_removed_is_nothing_that_a_peer_has_lost() -> None:
+    """It never had them: the topic begins above the number that the peer has said."""
+    stream = _Stream(0, 1)
+    with peer(stream.talk) as server:
+        made = Lines(MADE, numbered(OutputSocket(connect=server.address, ids=True)))
+        made.append([], 100)
+        assert made.offset == 100
+        send_all(made, taken(100, 101), 102)
+        assert stream.lines == [b"r100", b"r101"]
+        assert made.offset == 102
+
+
 def test_a_peer_that_has_lost_rows_is_named_and_they_are_sent_at_the_next_start() -> None:
     stream = _Stream(3)
     with peer(stream.talk) as server:

@@ -157,13 +157,13 @@ class Numbered:
         """
         self._peer, self._stream, self._moved = peer, stream, moved
         self._talk: _Talk | None = None
-        self._offset = 0
+        self._offset = self._first = 0
         self._connect()
 
     @property
     def offset(self) -> int:
-        """See `Way`."""
-        return self._offset
+        """See `Way`; retention may have removed what the peer does not have."""
+        return max(self._offset, self._first)
 
     def send(self, lines: Sequence[tuple[int, bytes]], offset: int) -> None:
         """See `Way`."""
@@ -177,7 +177,7 @@ class Numbered:
         except OSError:
             self._let_go()
             raise
-        self._offset = max(self._offset, offset)
+        self._first = max(self._first, offset)
 
     def look(self) -> None:
         """See `Way`. Who connects and says no number changes nothing."""
