@@ -309,6 +309,19 @@ def test_the_mark_of_utf_8_is_no_text_in_what_is_compressed_either(
     assert polled(again, 2) == [["3", "c"]]
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+def test_a_row_without_its_end_waits_for_the_rest_of_what_is_compressed(
+    path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    """Also where files need not stand still, and nothing of it was expanded before."""
+    rows = [[str(number), hashlib.sha256(b"%d" % number).hexdigest()] for number in range(9)]
+    packed = pack("\n".join(map(",".join, rows)).encode())
+    for there in range(20, len(packed)):
+        path.write_bytes(packed[:there])
+        found = polled(opened(path, growing=False, settleS=0), 3)
+        assert found == rows[: len(found)]
+
+
 def test_a_file_and_its_folder_may_come_later(tmp_path: Path) -> None:
     path = tmp_path / "later" / "in.csv"
     clock = Clock()

@@ -210,7 +210,7 @@ class Reading:
         chunk = self.content.at(self.offset, _CHUNK)
         if not chunk:
             return []
-        final = final and len(chunk) < _CHUNK
+        final = final and len(chunk) < _CHUNK and self.content.whole()
         usable = self._without_holes(chunk, settle_s)
         final = final and usable == len(chunk)
         if self._tail and not self._tail.endswith(_NEWLINE):
