@@ -449,7 +449,7 @@ class _Slow:
             lines += data.count(b"\n")
             if self._numbers:
                 connection.sendall(b"%d\n" % lines)
-            time.sleep(0.05)
+            time.sleep(0.1)
 
 
 def way_to(given: OutputSocket) -> Plain | Numbered:
@@ -465,7 +465,7 @@ LARGE = [Taken(offset, b"x" * 4095) for offset in range(1024)]
 def test_a_peer_that_is_slow_but_takes_is_not_left(ids: bool) -> None:
     slow = _Slow(1 << 30, numbers=ids)
     with peer(slow.talk, receives=65536) as server:
-        given = OutputSocket(connect=server.address, ids=ids, timeout_s=0.6)
+        given = OutputSocket(connect=server.address, ids=ids, timeout_s=1.2)
         made = Lines(MADE, way_to(given))
         begun = time.monotonic()
         made.append(LARGE, len(LARGE))
