@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from espha.connectors.topics import topic_plan
-from espha.engine import hearing
+from espha.engine import follower, hearing
 from espha.engine.agreement import Agreement
 from espha.engine.digests import inputs_digest
 from espha.engine.engine import Engine
@@ -237,6 +237,31 @@ def test_missing_order_records_are_named(make: Make, start: SnapshotMeta | None)
     first = 6 if start else 1
     with pytest.raises(LogError, match=rf"t\.M: order records {first} to 8 are gone"):
         engine.run()
+
+
+def test_an_order_record_that_comes_twice_is_not_processed_twice(make: Make) -> None:
+    engine, _, _ = make(Log([record(6), record(7), record(7)], start=10), meta(5))
+    with pytest.raises(LogError, match=r"t\.M: order record 7 follows 7"):
+        engine.run()
+
+
+@pytest.mark.parametrize("limit", ["REPLAY_BYTES", "_REPLAY_INPUTS"])
+def test_what_is_replayed_in_one_call_is_bounded(
+    make: Make, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Else a backlog takes more memory than a worker has, in each life."""
+    monkeypatch.setattr(follower, limit, 3)
+    engine, job, _ = make(Log([record(number) for number in range(1, 9)]))
+    calls: list[int] = []
+    really = job.run
+
+    def run_all(batches: list[Batch], transaction: int = 0) -> list[Result]:
+        calls.append(sum(len(batch.inputs) for batch in batches))
+        return really(batches)
+
+    monkeypatch.setattr(job, "run", run_all)
+    run(engine)
+    assert [count for count in calls if count] == [3, 3, 2]
 
 
 def test_a_log_without_any_record_left_is_not_taken_for_a_new_one(make: Make) -> None:

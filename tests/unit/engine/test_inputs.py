@@ -93,6 +93,27 @@ def test_a_range_whose_last_record_is_missing_is_refused(read: Read) -> None:
         read(3, 4, 7).read(Range(TOPIC, 3, 6))
 
 
+def test_a_range_that_does_not_go_on_where_the_one_before_ended_is_refused(read: Read) -> None:
+    """What lies between would be left out, and nobody would know."""
+    inputs = read(1, 2, 3, 4)
+    inputs.read(Range(TOPIC, 1, 3))
+    with pytest.raises(LogError, match=r"goes on at offset 4, this engine is at 3"):
+        inputs.read(Range(TOPIC, 4, 5))
+
+
+def test_a_range_whose_first_records_retention_has_removed_is_refused(read: Read) -> None:
+    """An order record of the first format does not say how many there were."""
+    with pytest.raises(LogError, match=r"records 1 to 2 are needed to rebuild the state"):
+        read(3, 4, 5).read(Range(TOPIC, 1, 5))
+
+
+def test_what_was_read_ahead_is_read_again_behind_a_snapshot(read: Read) -> None:
+    inputs = read(3, 4, 5)
+    inputs.read(Range(TOPIC, 3, 5))
+    assert inputs.waiting() == [TOPIC], "5 is here, and nobody has processed it"
+    assert inputs.cursors() == {TOPIC: Cursor(5, 5)}
+
+
 def test_a_range_that_never_comes_is_not_waited_for_for_ever(
     read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +172,17 @@ def test_what_is_gone_can_be_passed_over(read: Read, to: int) -> None:
     inputs.pass_over(TOPIC, to)
     found = inputs.read(Range(TOPIC, to, 43))
     assert [entry.offset for entry in found] == [*range(to, 43)]
+
+
+@pytest.mark.parametrize("ahead", [True, False], ids=["read ahead", "not read yet"])
+def test_what_is_left_out_is_not_taken(read: Read, ahead: bool) -> None:
+    """Another model has processed it, or `espha skip` says so: whoever leads takes the rest."""
+    inputs = read(1, 2, 3, 4)
+    for _ in range(4 * ahead):
+        inputs.waiting()
+    inputs.pass_over(TOPIC, 3)
+    taken = [entry.offset for _ in range(4) for entry in inputs.take(9, 0)[1]]
+    assert taken == [3, 4]
 
 
 def test_what_is_gone_behind_the_place_to_go_on_is_noticed(read: Read) -> None:

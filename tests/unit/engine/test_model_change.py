@@ -406,10 +406,42 @@ def test_behind_the_switch_the_next_model_goes_on_with_what_it_saw(
     assert (kafka.log[-1].model, kafka.log[-1].since) == ("B", since)
 
 
+def test_a_model_that_has_begun_goes_on_behind_the_input_of_the_one_before(kafka: Kafka) -> None:
+    """Though no order record since has named that topic: the record at which it began says it."""
+    first = Site(kafka, "A", "engine-0")
+    first.role = Role.ACTIVE
+    first.steps = [
+        *(lambda row=row: kafka.rows.append(row) for row in (1, 2, 3)),
+        lambda: setattr(first, "model_request", request("shadow", "B")),
+        lambda: setattr(first, "model_request", request("switch", "B", heir="engine-2")),
+    ]
+    live(first, Switched)
+    second = Site(kafka, "B", "engine-2")
+    second.role = Role.ACTIVE
+    second.steps = [lambda: kafka.rows.append(5)]
+    live(second, begin=next(at for at, one in enumerate(kafka.log) if one.shadow))
+    assert kafka.outputs[kafka.log[-1].sequence] == [b"5"]
+
+
+def test_the_log_does_not_go_over_to_a_model_that_nobody_runs(kafka: Kafka) -> None:
+    """It would begin with empty state, and nobody has asked for that."""
+    first = Site(kafka, "A", "engine-0")
+    first.role = Role.ACTIVE
+    switch = request("switch", "B", heir="engine-2")
+    first.steps = [
+        lambda: kafka.rows.append(1),
+        lambda: setattr(first, "model_request", switch),
+        lambda: kafka.rows.append(2),
+    ]
+    live(first)
+    assert {one.next_model for one in kafka.log} == {"A"}
+    assert kafka.outputs[kafka.log[-1].sequence] == [b"3"]
+
+
 def test_one_in_the_shadow_leads_when_it_is_named(kafka: Kafka) -> None:
     lead(kafka, Site(kafka, "A", "engine-0"), 1)
     other = Site(kafka, "B", "engine-2")
-    seen: list[EngineState] = []
+    seen: list[tuple[EngineState, bool]] = []
     last = kafka.log[-1]
 
     def mark() -> None:
@@ -418,7 +450,7 @@ def test_one_in_the_shadow_leads_when_it_is_named(kafka: Kafka) -> None:
         commit(kafka, last, sequence=sequence, shadow=shadow)
 
     def switch() -> None:
-        seen.append(other.state)
+        seen.append((other.state, other.in_sync))
         shadow = {"model": "B", "since": last.sequence + 1}
         commit(
             kafka,
@@ -432,7 +464,7 @@ def test_one_in_the_shadow_leads_when_it_is_named(kafka: Kafka) -> None:
 
     other.steps = [mark, switch, lambda: None]
     live(other, shadow=True, begin=len(kafka.log))
-    assert seen == [EngineState.SHADOW]
+    assert seen == [(EngineState.SHADOW, False)]
     assert (other.state, other.in_sync) == (EngineState.ACTIVE, True)
     assert kafka.log[-1].engine == "engine-2"
 

@@ -40,6 +40,7 @@ class Site:
 
     deaths: Deaths | None = None
     limit_s = 60.0
+    clock: Callable[[], LogClock] = LogClock
     now = begun = 0.0
     """What time it is, and when the last transaction has begun."""
 
@@ -121,25 +122,7 @@ def live(site: Site, kill: Callable[[Batch], Exception | None], *, waited_s: flo
     Of the time that each batch takes it waits so long for Kafka.
     """
     site.lives += 1
-    last = site.log[-1] if site.log else None
-    at = Position(len(site.log), site.lives, last.clock if last else 0)
-    site.taken = max((end for record in site.log for _, _, end in record.inputs), default=0)
-    site.note.open()
-    leader = Leader(
-        Job(kill, waited_s),
-        cast("Inputs", site),
-        cast(Any, site),
-        at,
-        name="e",
-        model="m",
-        runtime="r",
-        acknowledge=lambda record: None,
-        quarantine=Quarantine(site, site.note, "id"),
-        clock=LogClock(),
-        agreement=Agreement(Checkpoints()),
-        doing=Doing(),
-        size=BatchSize(),
-    )
+    leader = elected(site, kill, waited_s)
     try:
         leader.take_over()
         for _ in range(10_000):
@@ -153,6 +136,29 @@ def live(site: Site, kill: Callable[[Batch], Exception | None], *, waited_s: flo
     if died:
         site.deaths = site.deaths.with_(died, "e") if site.deaths else first_death(died, "e")
     return False
+
+
+def elected(site: Site, kill: Callable[[Batch], Exception | None], waited_s: float = 0.0) -> Leader:
+    """Return an engine's leader that stands behind the log, and has to take over."""
+    last = site.log[-1] if site.log else None
+    at = Position(len(site.log), site.lives, last.clock if last else 0)
+    site.taken = max((end for record in site.log for _, _, end in record.inputs), default=0)
+    site.note.open()
+    return Leader(
+        Job(kill, waited_s),
+        cast("Inputs", site),
+        cast(Any, site),
+        at,
+        name="e",
+        model="m",
+        runtime="r",
+        acknowledge=lambda record: None,
+        quarantine=Quarantine(site, site.note, "id"),
+        clock=site.clock(),
+        agreement=Agreement(Checkpoints()),
+        doing=Doing(),
+        size=BatchSize(),
+    )
 
 
 def live_on(site: Site, kill: Callable[[Batch], Exception | None], lives: int = 60) -> None:
@@ -233,6 +239,68 @@ def test_time_that_kills_is_laid_on_no_record(tmp_path: Path) -> None:
     assert (site.deaths.records, site.deaths.count) == (0, 12)
     live_on(site, lambda batch: None)
     assert site.processed == list(range(100))
+
+
+class Ticking(LogClock):
+    """One by which a second has passed at each look."""
+
+    def next(self, last: int, since_ms: float) -> int:
+        """Go on."""
+        return last + 1000
+
+
+def test_time_stands_still_where_records_are_tried_one_by_one(tmp_path: Path) -> None:
+    """Else what a window does at its time would be laid on the record that came along."""
+    site, seen = Site(40, tmp_path), list[tuple[int, int]]()
+    site.clock = Ticking
+
+    def kill(batch: Batch) -> Exception | None:
+        under_way = site.note.read()
+        if under_way and under_way.careful:
+            seen.append((batch.clock, site.log[-1].clock))
+        return unnamed(7)(batch)
+
+    live_on(site, kill)
+    assert seen
+    assert all(clock == before for clock, before in seen)
+
+
+def dead_at(site: Site, *, records: int) -> None:
+    """Let two engines have died in the first batch, of so many records."""
+    died = UnderWay(log="id", after=len(site.log), records=records, inputs=(Range(TOPIC, 0, 5),))
+    site.deaths = first_death(died, "a").with_(died, "b")
+
+
+def test_who_hands_over_where_engines_have_died_takes_no_input_along(tmp_path: Path) -> None:
+    """It would be as large a batch as those that have ended them."""
+    site = Site(40, tmp_path)
+    leader = elected(site, lambda batch: None)
+    leader.take_over()
+    site.taken = 0
+    dead_at(site, records=5)
+    leader.hand_over("b")
+    assert (site.log[-1].heir, site.log[-1].inputs) == ("b", ())
+
+
+def test_who_takes_over_once_more_where_engines_have_died_lets_time_pass_first(
+    tmp_path: Path,
+) -> None:
+    site = Site(40, tmp_path)
+    dead_at(site, records=5)
+    leader = elected(site, lambda batch: None)
+    leader.take_over()
+    leader.take_over()
+    assert [record.inputs for record in site.log] == [(), ()]
+
+
+def test_a_record_of_another_log_is_not_set_aside(tmp_path: Path) -> None:
+    """Topics were made anew; the same offset is another record's."""
+    site = Site(10, tmp_path)
+    alone = UnderWay(log="old", after=3, records=1, inputs=(Range(TOPIC, 4, 5),), careful=True)
+    site.deaths = first_death(alone, "a").with_(alone, "b")
+    assert site.deaths.blamed[0].times == 2
+    live_on(site, lambda batch: None)
+    assert (site.skipped, site.processed) == ([], list(range(10)))
 
 
 def test_what_kafka_does_is_no_records_fault(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ class Stage:
         self.warm = 0
         self.wake: Callable[[], None] = lambda: None
         self.renew: Callable[[], None] = lambda: None
+        self.shut_out: Callable[[], None] = lambda: None
         self.log: list[OrderRecord] = []
         self.passed, self.rows = 0, 0
         self.said: list[str] = []
@@ -122,8 +123,9 @@ class Stage:
         return 2 * self.passed >= end
 
     def read_to(self, end: int, limit: int) -> Iterator[list[OrderRecord]]:
-        """Yield the rest."""
-        yield self.rest()
+        """Yield what stands before `end` and was not read yet."""
+        found, self.passed = self.log[self.passed : end // 2], min(end // 2, len(self.log))
+        yield found
 
     def poll(self, timeout: float, limit: int) -> list[OrderRecord]:
         """Go on in the scene, then return the rest."""
@@ -193,6 +195,7 @@ class Publisher:
     def fence(self) -> None:
         """As Kafka's: a second time is an error."""
         assert not self.fenced
+        self.stage.shut_out()
         self.fenced = True
 
     def go_on(self, end: int) -> None:
@@ -290,6 +293,25 @@ def test_an_engine_that_has_stepped_down_follows_and_takes_over_again() -> None:
     assert "standby 5/2 engine-1" in stage.said
 
 
+def test_what_the_one_before_commits_until_it_is_shut_out_is_read_and_not_made_again() -> None:
+    """It may commit in the very moment of the fence: so the log's end is asked for behind that."""
+
+    def elected(stage: Stage) -> None:
+        def shut_out() -> None:
+            threading.Event().wait(0.5)  # so long it may go on that does not wait for the fence
+            stage.other()
+
+        stage.shut_out = shut_out
+        elect(stage)
+
+    stage = play(elect, step_down, Stage.other, elected, input_comes)
+    assert [record.sequence for record in stage.log] == list(range(1, len(stage.log) + 1))
+    assert [(one.epoch, one.engine) for one in stage.log][-6:] == [
+        *[(2, "engine-1")] * 4,
+        *[(3, "engine-0")] * 2,
+    ]
+
+
 @pytest.mark.parametrize("jump_s", [86_400, -86_400])
 def test_a_wall_clock_that_jumps_does_not_move_the_logs_clock(
     monkeypatch: pytest.MonkeyPatch, jump_s: int
@@ -343,6 +365,15 @@ def test_an_heir_leads_when_it_reads_that_it_is_one() -> None:
         (3, "engine-0"),
         (3, "engine-0"),
     ]
+
+
+def test_an_heir_that_has_ended_meanwhile_does_not_lead_when_it_is_back() -> None:
+    """The log may end with its name for seconds, while whoever named it goes on."""
+    stage = Stage(input_comes, input_comes)
+    stage.log = play(elect).log[:1]
+    stage.log[0] = stage.log[0].model_copy(update={"engine": "engine-1", "heir": "engine-0"})
+    run(stage)
+    assert (stage.role, len(stage.log)) == (Role.STANDBY, 1)
 
 
 def test_one_that_is_named_heir_while_it_gets_ready_leads() -> None:

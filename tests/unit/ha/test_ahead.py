@@ -55,6 +55,42 @@ def test_who_might_not_lead_when_those_before_it_ended_is_asked_again() -> None:
     ahead.stop()
 
 
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Those whose sessions have been closed, by name."""
+    names: list[str] = []
+    monkeypatch.setattr(Ahead, "_begin_to_close", lambda _, one: names.append(one.info.name))
+    return names
+
+
+def test_who_is_only_silent_is_succeeded_when_zookeeper_says_so(closed: list[str]) -> None:
+    """It may be this one's network: its session is closed, and the queue moves on, or does not."""
+    asked: list[list[str]] = []
+
+    def succeed(dead: list[str]) -> bool:
+        asked.append(dead)
+        return False
+
+    ahead = Ahead(500, succeed, lambda info: None)
+    ahead.look_at(["1"], {"1": MemberInfo(name="a")})
+    ahead._ended("1", End.SILENT)
+    ahead.look_at(["1"], {})
+    assert (closed, asked) == (["a"], [])
+    ahead.stop()
+
+
+def test_behind_somebody_who_lives_no_session_is_closed(closed: list[str]) -> None:
+    """That one looks after those before it."""
+    ahead = Ahead(500, lambda dead: False, lambda info: None)
+    ahead.look_at(["1", "2"], {"1": MemberInfo(name="a"), "2": MemberInfo(name="b")})
+    ahead._ended("1", End.ENDED)
+    ahead._ended("1", End.SILENT)
+    assert closed == []
+    ahead._ended("2", End.ENDED)
+    assert closed == ["b", "a"]
+    ahead.stop()
+
+
 @pytest.mark.parametrize("room", [0, 1])
 def test_without_room_for_its_threads_nobody_is_half_watched(
     somebody: MemberInfo, room: int

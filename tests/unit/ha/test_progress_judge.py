@@ -195,6 +195,15 @@ def test_a_commit_waits_for_kafka_and_ends_by_itself(scene: Scene) -> None:
     assert scene.judge.verdict(leads=True) is None
 
 
+@pytest.mark.parametrize("step", [Step.COMMITTING, Step.FENCING, Step.READING_BACK])
+def test_who_waits_for_kafka_without_an_end_is_given_up(scene: Scene, step: Step) -> None:
+    """The limits of its own are in clients and in a JVM, which may hang."""
+    scene.step(step)
+    count, reason = scene.ticks_until()
+    assert reason is KillReason.STUCK
+    assert 300 < count < 600
+
+
 def test_a_source_that_does_not_answer_is_given_up(scene: Scene) -> None:
     """A mount may be dead here only. What other threads of the adapter do does not count."""
     scene.family.busy = True

@@ -12,12 +12,14 @@ from kazoo.client import KazooClient
 from espha.ha import supervisor
 from espha.ha.child import Child
 from espha.ha.election import Membership
+from espha.ha.family import Family
 from espha.ha.kafka_probe import KafkaProbe
 from espha.ha.spawner import Process, Spawner
 from espha.ha.supervisor import Supervisor
+from espha.ha.witness import Witness
 from espha.protocol.settings import Settings
-from espha.protocol.states import EngineState, KillReason, Role
-from espha.protocol.status import ChildStatus
+from espha.protocol.states import EngineState, KillReason, Role, Step
+from espha.protocol.status import Activity, ChildStatus
 from support.processes import crowded, descriptors, room_for
 from support.servers import wait_until
 from support.status import engine_status
@@ -29,7 +31,7 @@ class Place:
     """A place in the queue, which remembers what becomes of it."""
 
     def __init__(self) -> None:
-        self.leads = False
+        self.leads = self.next_in_line = False
         self.told: list[str] = []
 
     def join(self, lifeline: str) -> None:
@@ -39,6 +41,18 @@ class Place:
     def fall_back(self) -> None:
         """Remember it."""
         self.told.append("fall back")
+
+    def withdraw(self) -> None:
+        """Remember it."""
+        self.told.append("withdraw")
+
+    def depose_leader(self) -> None:
+        """Remember it."""
+        self.told.append("depose")
+
+    def close(self) -> None:
+        """Remember it."""
+        self.told.append("close")
 
 
 class Scene:
@@ -53,6 +67,20 @@ class Scene:
         """Let the child say something."""
         told = engine_status("b", state, active=active)
         self.supervisor._heard(ChildStatus(state=state, in_sync=in_sync, progress=told.progress))
+
+    def killed(self, reason: KillReason, *, sound: bool) -> None:
+        """Let the child be killed; `sound`: what serves the next one was not frozen."""
+        told = self.place.told
+
+        def kill() -> None:
+            told.append("killed")
+            self.supervisor._child_ended.set()
+
+        child = SimpleNamespace(kill=kill)
+        family = SimpleNamespace(kill_below=lambda: sound)
+        spawner = SimpleNamespace(distrust=lambda: told.append("distrust"))
+        self.supervisor._spawner = cast("Spawner", spawner)
+        self.supervisor._kill(cast("Child", child), cast("Family", family), reason)
 
 
 @pytest.fixture
@@ -94,6 +122,87 @@ def test_who_knows_of_no_leader_may_lead_at_once(scene: Scene) -> None:
     assert not scene.supervisor._succeeds(["a"])
     scene.says(EngineState.REPLAYING)
     assert not scene.supervisor._succeeds(["a"])
+
+
+def test_who_leaves_for_another_model_stands_no_more(scene: Scene) -> None:
+    """It writes its state for a while, and nobody waits for that."""
+    scene.says(EngineState.STANDBY)
+    scene.says(EngineState.LEAVING, in_sync=False)
+    assert scene.place.told == ["join", "withdraw"]
+
+
+@pytest.mark.parametrize(
+    ("state", "leads", "silent_s", "reason"),
+    [
+        (EngineState.ACTIVE, False, 0.3, None),
+        (EngineState.ACTIVE, False, 0.6, KillReason.SILENT),
+        (EngineState.STANDBY, True, 0.6, KillReason.SILENT),
+        (EngineState.STANDBY, False, 9.0, None),
+        (EngineState.STANDBY, False, 11.0, KillReason.SILENT),
+    ],
+)
+def test_a_child_that_others_wait_for_may_be_silent_for_less_long(
+    scene: Scene, state: EngineState, leads: bool, silent_s: float, reason: KillReason | None
+) -> None:
+    """They wait for it since its election, and not since its first commit."""
+    scene.says(state)
+    scene.place.leads = leads
+    for _ in range(round(silent_s * 10)):
+        scene.supervisor._detector.tick()
+    assert scene.supervisor._reason_to_kill() is reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "step", "counts"),
+    [
+        (KillReason.SILENT, Step.RUNNING, True),
+        (KillReason.STUCK, Step.RUNNING, True),
+        (KillReason.STUCK, Step.COMMITTING, False),
+        (KillReason.CUT_OFF, Step.RUNNING, False),
+        (KillReason.STOPPED, Step.RUNNING, False),
+    ],
+)
+def test_a_kill_for_which_no_record_is_to_blame_is_not_counted_as_a_death(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, reason: KillReason, step: Step, counts: bool
+) -> None:
+    """And what counts is noted in the session that ends with the place, so before that ends."""
+    told, deaths = scene.place.told, scene.supervisor._deaths
+    monkeypatch.setattr(deaths, "count", lambda: told.append("count"))
+    monkeypatch.setattr(deaths, "forget", lambda: told.append("forget"))
+    activity = Activity(step=step, turn=1, records=1)
+    scene.supervisor._status = ChildStatus(
+        state=EngineState.ACTIVE, in_sync=True, activity=activity
+    )
+    scene.supervisor._stands = True
+    scene.killed(reason, sound=True)
+    scene.supervisor._step_down()
+    assert told == ["killed", "count" if counts else "forget", "close"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "sound", "trusted"),
+    [
+        (KillReason.STOPPED, False, False),
+        (KillReason.STUCK, False, False),
+        (KillReason.STUCK, True, True),
+        (KillReason.SILENT, False, True),
+    ],
+)
+def test_a_jvm_that_was_frozen_serves_no_other_life(
+    scene: Scene, reason: KillReason, sound: bool, trusted: bool
+) -> None:
+    scene.killed(reason, sound=sound)
+    assert scene.place.told == ["killed", *([] if trusted else ["distrust"])]
+
+
+def test_who_has_deposed_the_active_one_gives_the_next_one_time(scene: Scene) -> None:
+    """Else two would depose each other in turns."""
+    scene.supervisor._kafka = cast("KafkaProbe", SimpleNamespace(settled=True))
+    told = scene.place.told
+    witness = SimpleNamespace(suspects=lambda: True, deposed=lambda: told.append("deposed"))
+    scene.supervisor._witness = cast("Witness", witness)
+    scene.supervisor._bear_witness(cast("Membership", scene.place))
+    assert told == ["depose", "deposed"]
 
 
 class Unending:

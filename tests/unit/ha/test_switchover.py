@@ -71,6 +71,7 @@ def test_the_place_is_left_when_the_heir_leads(to: str | None, heir: str) -> Non
     assert giving.ask(ACTIVE, to).code == 202
     giving.heard(says(EngineState.ACTIVE, 3))
     assert line.told == [f"call {to}", f"heir {heir}"]
+    assert not giving._taken_over.is_set()
     giving.heard(says(EngineState.STANDBY, 3))
     giving.heard(says(EngineState.STANDBY, 3))
     assert line.told[2:] == []

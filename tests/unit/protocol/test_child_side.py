@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -48,6 +49,37 @@ def test_a_main_loop_that_hangs_is_seen_in_the_heartbeats() -> None:
     assert activities[-1]["step"] == "running"
     assert (activities[-1]["sequence"], activities[-1]["records"]) == (8, 3)
     assert activities[-1]["inputs"] == [["t.I", 4, 7]]
+
+
+STALLED = """
+import sys
+from espha.protocol.child_side import Control
+from espha.protocol.states import EngineState
+control = Control()
+for number in range(3000):
+    control.report(EngineState.ACTIVE, bool(number % 2))
+print("goes on", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_supervisor_that_does_not_listen_does_not_hold_its_child_up() -> None:
+    """It is frozen, or waits for a processor; what it misses the next heartbeat says again."""
+    unread, reported = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", STALLED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(reported,),
+        env={**os.environ, "ESPHA_STATUS_FD": str(reported)},
+    ) as child:
+        os.close(reported)
+        assert child.stdout is not None
+        try:
+            assert select.select([child.stdout], [], [], 20)[0], "it waits for its supervisor"
+        finally:
+            child.kill()
+            os.close(unread)
 
 
 def test_a_step_within_another_one_ends() -> None:
