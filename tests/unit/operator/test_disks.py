@@ -284,7 +284,7 @@ def test_a_set_that_may_not_be_deleted_stays_and_is_said(play: _Play) -> None:
     assert tries.count("delete StatefulSet demo-zookeeper") == 1
     play.cluster.refuses.clear()
     play.clock.now += growth.AGAIN
-    assert play.fit(deployment(), wanted)[1:] == ({"demo-zookeeper"}, "")
+    assert play.fit(deployment(), wanted)[1:] == (frozenset({"demo-zookeeper"}), "")
 
 
 def test_topics_are_left_alone_while_no_snapshot_is_known(play: _Play) -> None:
