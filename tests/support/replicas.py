@@ -40,7 +40,7 @@ class Replica(replicas.Replica):
             url = f"http://{HOST}:{self.port}/status"
             with urllib.request.urlopen(url, timeout=2) as answer:
                 return dict(json.load(answer))
-        except OSError:
+        except (OSError, http.client.HTTPException):  # one that ends breaks off
             return {}
 
     def told(self) -> dict[str, Any]:
