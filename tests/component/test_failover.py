@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -172,11 +173,19 @@ def switch_over(engine: Replica, *options: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> None:
-    """Three in a row, then one to the last in line, under load: exact, and no process is new."""
+@pytest.fixture
+def arrived(line: Line, tmp_path: Path) -> Iterator[Reader]:
+    """Return what has followed the outputs from before the test on."""
     deployment = line.deployment
     topic = deployment.plan.outputs[OUTPUT]
-    arrived = Reader(deployment.kafka.bootstrap, tmp_path / "arrivals", [topic])
+    made = Reader(deployment.kafka.bootstrap, tmp_path / "arrivals", [topic])
+    yield made
+    made.stop()
+
+
+def test_switchovers_lose_and_restart_nothing(line: Line, arrived: Reader) -> None:
+    """Three in a row, then one to the last in line, under load: exact, and no process is new."""
+    deployment = line.deployment
     turns = [deployment.active()]
     processes = [(one.child(), one.told()["restarts"]) for one in deployment.engines]
     first = turns[0].told()["epoch"]
@@ -190,7 +199,7 @@ def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> Non
             turns.append(new)
             # Who has handed over goes to the end a moment later; until then it would be next.
             (third,) = [engine for engine in deployment.engines if engine not in (old, new)]
-            wait_until(lambda: in_line([new, third, old]), LIMIT_S, "the old one stands last")  # noqa: B023
+            wait_until(partial(in_line, [new, third, old]), LIMIT_S, "the old one stands last")
         assert turns[3] is turns[0]
         last = turns[2]
         # Asked of a standby, which leads to the active one by its peers.
@@ -201,7 +210,6 @@ def test_switchovers_lose_and_restart_nothing(line: Line, tmp_path: Path) -> Non
     now = [(one.child(), one.told()["restarts"]) for one in deployment.engines]
     assert now == processes
     wait_until(lambda: len(arrived.refresh()) == line.sent, LIMIT_S, "the reader has everything")
-    arrived.stop()
     gaps = [newer.time - older.time for older, newer in pairwise(arrived.arrivals)]
     print(f"longest gaps, ms: {[round(gap * 1000) for gap in sorted(gaps)[-5:]]}")
 
