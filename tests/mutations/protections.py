@@ -92,7 +92,7 @@ MUTATIONS = (
         "        self._wait_until_closed()\n",
         "",
         f"{_INVARIANTS}::test_i1_nobody_leads_while_another_id_has_the_log_open",
-        "looks whether",
+        "goes on behind what was read of it",
     ),
     Mutation(
         "I2",
