@@ -2780,7 +2780,7 @@ MUTATIONS = (
         "            pass\n",
         "tests/unit/engine/test_roles.py"
         "::test_what_the_one_before_commits_until_it_is_shut_out_is_read_and_not_made_again",
-        ".fenced",
+        "assert",
     ),
     Mutation(
         "I2",
