@@ -5,7 +5,6 @@ import io
 import math
 import socket
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import urllib3
@@ -27,15 +26,17 @@ def asker(**options: Any) -> urllib3.PoolManager:
     return made
 
 
-def pieces(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """Yield the body of an answer as it comes, expanded.
+def read_body(answer: urllib3.BaseHTTPResponse, most: int) -> bytes | None:
+    """Return the body of an answer, expanded; None: it has more than `most` bytes.
 
     Raises:
         HTTPError: it breaks off, or comes too slowly (urllib3).
     """
-    # read() would wait until it has a whole chunk: who takes only so much learns it sooner.
-    while piece := answer.read1(_CHUNK, decode_content=True):
-        yield piece
+    found = bytearray()
+    # read() would wait until it has a whole chunk: what is too much is found out sooner.
+    while len(found) <= most and (piece := answer.read1(_CHUNK, decode_content=True)):
+        found += piece
+    return bytes(found) if len(found) <= most else None
 
 
 class _Timely(io.RawIOBase):

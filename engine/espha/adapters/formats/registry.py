@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import urllib3
 
-from espha.adapters.answers import asker, pieces
+from espha.adapters.answers import asker, read_body
 from espha.adapters.config import ConfigError
 from espha.adapters.formats.spec import Registry
 from espha.adapters.secrets import secret
@@ -204,12 +204,10 @@ class SchemaRegistry:
         return self._content(status, data, path)
 
     def _body(self, answer: urllib3.BaseHTTPResponse, path: str) -> bytes:
-        data = bytearray()
-        for piece in pieces(answer):
-            data += piece
-            if len(data) > _MOST:
-                raise self._strange(f"more than {_MOST} bytes at {path}")
-        return bytes(data)
+        data = read_body(answer, _MOST)
+        if data is None:
+            raise self._strange(f"more than {_MOST} bytes at {path}")
+        return data
 
     def _content(self, status: int, data: bytes, path: str) -> dict[str, Any] | None:
         try:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import urllib3
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from espha.adapters.answers import asker, pieces
+from espha.adapters.answers import asker, read_body
 from espha.adapters.config import ConfigError, Held, Job
 from espha.adapters.formats.incoming import incoming, topic_form
 from espha.adapters.formats.mapped import mapped, read_configuration
@@ -137,12 +137,9 @@ def _read(answer: urllib3.BaseHTTPResponse, given: InputPoll) -> Answer | None:
         return None
     if answer.status != 200:
         raise OSError(f"answered with HTTP {answer.status}")
-    whole = bytearray()
-    for piece in pieces(answer):
-        whole += piece
-        if len(whole) > given.max_bytes:
-            raise OSError(f"the content has more than {given.max_bytes} bytes (maxBytes)")
-    content = bytes(whole)
+    content = read_body(answer, given.max_bytes)
+    if content is None:
+        raise OSError(f"the content has more than {given.max_bytes} bytes (maxBytes)")
     etag, modified = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
     return Answer(content, Seen.of(etag, modified, content))
 

@@ -1,12 +1,12 @@
 """Connectors of class url and websocket."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import urllib3
 from lxml import etree
 
-from espha.adapters.answers import asker, pieces
+from espha.adapters.answers import asker, read_body
 from espha.mapping import Mapper, MappingError, configuration, holder
 from espha.model import Window
 from espha.model.events import BadRecord
@@ -50,9 +50,10 @@ def fetch(address: str, places: Places) -> bytes:
         path = places.source(address).path
         try:
             with path.open("rb") as file:
-                return _bounded([file.read(MAX_BYTES + 1)], address)
+                content = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise NotReached(f"{path}: {error.strerror}") from None
+        return _bounded(content if len(content) <= MAX_BYTES else None, address)
     try:
         with asker().request(
             "GET",
@@ -63,7 +64,7 @@ def fetch(address: str, places: Places) -> bytes:
         ) as answer:
             if answer.status != 200:
                 raise NotReached(f"{address} answered {answer.status}")
-            return _bounded(pieces(answer), address)
+            return _bounded(read_body(answer, MAX_BYTES), address)
     except (urllib3.exceptions.HTTPError, ValueError) as error:
         raise NotReached(f"{address} could not be reached: {_shortly(error)}") from None
 
@@ -75,13 +76,10 @@ def _shortly(error: Exception) -> str:
     return str(reason).rpartition(": ")[2] or type(error).__name__
 
 
-def _bounded(parts: Iterable[bytes], address: str) -> bytes:
-    found = bytearray()
-    for part in parts:
-        found += part
-        if len(found) > MAX_BYTES:
-            raise NotReached(f"{address} has more than {MAX_BYTES} bytes")
-    return bytes(found)
+def _bounded(content: bytes | None, address: str) -> bytes:
+    if content is None:
+        raise NotReached(f"{address} has more than {MAX_BYTES} bytes")
+    return content
 
 
 def url_arrivals(
