@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from espha.local.ports import HOST
-from support.servers import free_ports, listens, wait_until
+from espha.local.ports import HOST, free_ports
+from support.servers import listens, wait_until
 
 OPEN = ("allow_anonymous true", "log_type all")
 """Settings of a broker that takes anybody, and notes all that happens."""

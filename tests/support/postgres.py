@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from espha.local.ports import HOST
+from espha.local.ports import HOST, free_ports
 from support import groups
-from support.servers import free_ports, listens, wait_until
+from support.servers import listens, wait_until
 
 USER, PASSWORD, DATABASE = "espha", "not-to-be-seen", "postgres"
 _PROGRAMS = Path("/usr/lib/postgresql")

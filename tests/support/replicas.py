@@ -10,7 +10,7 @@ from typing import Any, Final
 from espha.local import replicas
 from espha.local.ports import HOST
 from espha.local.processes import family
-from support.servers import free_ports, wait_until
+from espha.local.waiting import wait_until
 
 LIMIT_S = 150.0
 """For longer than this nothing may stand still, however busy the machine is."""
@@ -22,17 +22,6 @@ _LOOK_S = 0.1
 
 class Replica(replicas.Replica):
     """One `espha supervise -- …` process: an engine or an adapter, as it runs in a pod."""
-
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        arguments: list[str],
-        environment: dict[str, str],
-        port: int = 0,
-    ) -> None:
-        """Say what is to be started; see the product's own. Port 0: one that nobody else gets."""
-        super().__init__(name, folder, arguments, environment, port or free_ports(1)[0])
 
     def status(self) -> dict[str, Any]:
         """Return what `/status` says; an empty dict when nobody answers."""

@@ -1,9 +1,7 @@
 """Servers for tests: the product's own."""
 
-from collections import deque
-
-from espha.local import cache, ports
-from espha.local.ports import listens
+from espha.local import cache
+from espha.local.ports import free_ports, listens
 from espha.local.servers import BRIEF, LASTING, LASTING_BROKERS, Kafka, Server, ZooKeeper, java_hash
 from espha.local.waiting import wait_until
 
@@ -22,14 +20,3 @@ __all__ = [
 ]
 
 JAR_CACHE = cache.jars("")
-_GIVEN: deque[int] = deque(maxlen=1000)
-
-
-def free_ports(count: int) -> list[int]:
-    """Return free loopback ports, none of those that were given out lately.
-
-    Whoever got one of these may not listen there yet.
-    """
-    found = ports.free_ports(count, _GIVEN)
-    _GIVEN.extend(found)
-    return found

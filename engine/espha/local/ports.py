@@ -3,6 +3,7 @@
 import contextlib
 import random
 import socket
+from collections import deque
 from collections.abc import Collection
 from pathlib import Path
 
@@ -10,10 +11,14 @@ from espha.local.errors import LocalError
 
 HOST = "127.0.0.1"
 _FIRST = 10_000
+_LATELY: deque[int] = deque(maxlen=1000)
+"""Those that were returned last: whoever got one may not listen there yet."""
 
 
 def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
     """Return loopback ports that nobody uses now, none of those that the kernel hands out.
+
+    Nor one that was returned lately.
 
     A client that tries a dead server's port again and again would one day be given that very port
     as its own: it would talk to itself, and the server could not come back.
@@ -29,9 +34,10 @@ def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
     candidates = range(_FIRST, first_of_kernel)
     free: list[int] = []
     for port in random.sample(candidates, len(candidates)):
-        if port not in but and is_free(port):
+        if port not in but and port not in _LATELY and is_free(port):
             free.append(port)
         if len(free) == count:
+            _LATELY.extend(free)
             return free
     raise LocalError(f"no {count} free ports from {candidates.start} to {candidates.stop}")
 
