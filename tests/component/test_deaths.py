@@ -10,7 +10,7 @@ from kazoo.client import KazooClient
 
 from espha.ha.deaths import DeathRegister
 from espha.ha.zookeeper import Secret
-from espha.protocol.deaths import Deaths, UnderWay, UnderWayNote
+from espha.protocol.deaths import ZNODE, Deaths, UnderWay, UnderWayNote
 from espha.protocol.order import Range
 from support.servers import ZooKeeper, wait_until
 
@@ -24,7 +24,7 @@ class Seat:
         self.note = UnderWayNote(note)
         self.register = DeathRegister(note.name, root, self.note, Secret(token))
         self.told: list[Deaths] = []
-        self._servers, self._root = servers, root
+        self._servers, self.root = servers, root
         self.client: KazooClient | None = None
 
     def tell_deaths(self, deaths: Deaths) -> None:
@@ -35,7 +35,7 @@ class Seat:
         """Begin a life."""
         self.client = KazooClient(hosts=self._servers)
         self.client.start()
-        self.client.ensure_path(self._root)
+        self.client.ensure_path(self.root)
         self.register.follow(self.client, self)
 
     def die(self, after: int, *, records: int = 5, whole: bool = False) -> None:
@@ -162,6 +162,59 @@ def test_time_that_kills_is_tried_again_slowly(tmp_path: Path) -> None:
     assert "1100 lives in a row have ended behind order record 7" in told
     assert "only time passes (it fails): nothing can be set aside" in told
     assert alone.register.trouble(8) == ""
+
+
+def test_what_was_lost_with_a_session_is_written_in_the_next_one(seat: Seats) -> None:
+    """Whoever takes over may close a session before the death is written in it."""
+    first, second, third = seat("a"), seat("b"), seat("c")
+    for one in (first, second, third):
+        one.live()
+    first.die(after=7)
+    wait_until(lambda: [each.count for each in second.told] == [1], 30, "the first death")
+    assert second.client is not None
+    second.client.stop()
+    second.die(after=7)
+    assert [each.count for each in third.told] == [1], "nobody else heard of the second one"
+    second.live()
+    wait_until(lambda: [each.count for each in third.told] == [1, 2], 30, "the second death")
+
+
+def test_a_first_death_that_was_lost_with_its_session_is_written_in_the_next_one(
+    seat: Seats,
+) -> None:
+    first, second = seat("a"), seat("b")
+    for one in (first, second):
+        one.live()
+    assert first.client is not None
+    first.client.stop()
+    first.die(after=7)
+    first.live()
+    wait_until(lambda: [each.count for each in second.told] == [1], 30, "the first death")
+
+
+def test_what_others_count_later_is_not_written_over(seat: Seats) -> None:
+    first, second = seat("a"), seat("b")
+    first.live()
+    first.die(after=7)
+    second.live()
+    wait_until(lambda: bool(second.told), 30, "the first death")
+    second.die(after=7)
+    first.live()
+    wait_until(lambda: [each.count for each in first.told[-1:]] == [2], 30, "the second death")
+    assert first.client is not None
+    _, written = first.client.get(f"{first.root}/{ZNODE}")  # behind what the session has written
+    assert written.version == 2, "what was known before was written, too"
+
+
+def test_why_an_engine_was_ended_is_known_of_its_record(tmp_path: Path) -> None:
+    """Where it was ended from outside it says nothing itself."""
+    alone = Seat("127.0.0.1:1", "/root", tmp_path / "a")
+    alone.note.open()
+    inputs = (Range("t.I", 4, 5),)
+    alone.note.write(UnderWay(log="id", after=7, records=1, inputs=inputs, careful=True))
+    counted = alone.register.count("it has no end")
+    assert counted is not None
+    assert [each.reason for each in counted.blamed] == ["it has no end"]
 
 
 def test_a_container_that_was_killed_as_a_whole_is_counted_when_it_is_back(seat: Seats) -> None:

@@ -25,6 +25,7 @@ _FIRST_PAUSE_S = 0.3
 _DOUBLED = 7
 """So often the first pause is doubled until it is the longest one."""
 _ANY_VERSION = -1
+_NOT_THERE = -2
 _LOG = structlog.get_logger()
 
 
@@ -68,38 +69,45 @@ class DeathRegister:
         client.add_listener(self._state_changed)
         self._look()
 
-    def count(self) -> None:
-        """Count the child's death, if it had a batch under way; returns at once."""
+    def count(self, why: str = "", wait_s: float = 0.0) -> Deaths | None:
+        """Count the child's death, if it had a batch under way; logs nothing.
+
+        Who ends the child counts first: whoever takes over knows of it then, and may close this
+        session, with which all is lost that it still has to write.
+
+        Args:
+            why: why it has to end, where it does not say so itself.
+            wait_s: wait so long, at most, until it is written.
+
+        Returns what is known now, if there was anything to count; it is to be logged.
+        """
         died = self._note.read()
         self._note.remove()
+        if died is not None and not died.reason:
+            died = died.model_copy(update={"reason": why})
         with self._lock:
             client, self._client, self._child = self._client, None, None
-        if died is not None:
-            self._count(died, client)
+        return self._count(died, client, wait_s) if died is not None else None
 
-    def _count(self, died: UnderWay, client: KazooClient | None) -> None:
+    def _count(
+        self, died: UnderWay, client: KazooClient | None, wait_s: float = 0.0
+    ) -> Deaths | None:
         with self._lock:
             known = self._known
             self._known = known.with_(died, self._name) if known else first_death(died, self._name)
             deaths, child = self._known, self._child
         if deaths is known:
-            return
+            return None
         if child:
             child.tell_deaths(deaths)
-        _LOG.error(
-            "the engine died in the middle of a batch",
-            after=deaths.after,
-            records=deaths.records,
-            count=deaths.count,
-            reason=deaths.reason,
-        )
         if client is not None:
             with contextlib.suppress(KazooException, KazooTimeoutError):
                 # In this order, and before whatever this session does next; the first one fails
                 # but for the first time. The election's znode is there: somebody was elected.
                 content = self._secret.sealed(deaths.encode())
                 client.create_async(self._path, content)
-                client.set_async(self._path, content, _ANY_VERSION)
+                client.set_async(self._path, content, _ANY_VERSION).wait(wait_s)
+        return deaths
 
     def forget(self) -> None:
         """Count nothing: the child was ended for a reason that has nothing to do with its work."""
@@ -156,10 +164,11 @@ class DeathRegister:
 
     def _read(self, answer: Any) -> None:
         client = self._client
-        deaths = None
+        deaths, version = None, _NOT_THERE
         try:
-            content = self._secret.opened(answer.get_nowait()[0])
-            deaths = Deaths.model_validate_json(content)
+            content, stat = answer.get_nowait()
+            version = stat.version
+            deaths = Deaths.model_validate_json(self._secret.opened(content))
         except NoNodeError:
             if client is not None:
                 with contextlib.suppress(KazooException, KazooTimeoutError):
@@ -169,10 +178,35 @@ class DeathRegister:
         except (KazooException, KazooTimeoutError):
             return
         with self._lock:
-            if deaths is not None and deaths.outranks(self._known):
+            known = self._known
+            if deaths is not None and deaths.outranks(known):
                 self._known = deaths
                 if self._child:
                     self._child.tell_deaths(deaths)
             left, self._left = self._left, None
+        if client is not None and known is not None and left is None:
+            self._write_again(client, known, deaths, version)
         if left is not None:
-            self._count(left, client)
+            log_death(self._count(left, client))
+
+    def _write_again(
+        self, client: KazooClient, known: Deaths, there: Deaths | None, version: int
+    ) -> None:
+        """Write what this supervisor knows, where what it wrote in an earlier session was lost."""
+        with contextlib.suppress(KazooException, KazooTimeoutError):
+            if version == _NOT_THERE:
+                client.create_async(self._path, self._secret.sealed(known.encode()))
+            elif there is not None and there.log == known.log and known.outranks(there):
+                client.set_async(self._path, self._secret.sealed(known.encode()), version)
+
+
+def log_death(deaths: Deaths | None) -> None:
+    """Log what is known after one more death; None: there was none."""
+    if deaths is not None:
+        _LOG.error(
+            "the engine died in the middle of a batch",
+            after=deaths.after,
+            records=deaths.records,
+            count=deaths.count,
+            reason=deaths.reason,
+        )

@@ -23,7 +23,7 @@ from pathlib import Path
 import structlog
 
 from espha.ha.child import Child, reap_orphans
-from espha.ha.deaths import DeathRegister
+from espha.ha.deaths import DeathRegister, log_death
 from espha.ha.election import Membership
 from espha.ha.failure_detector import FailureDetector
 from espha.ha.family import Family
@@ -76,6 +76,9 @@ _HANGS = (
     "the process was killed and does not end, as where a volume does not answer; it has no role "
     "any more, and the next one is started when it has ended"
 )
+_COUNTED_S = 0.1
+"""ZooKeeper writes in a few milliseconds; where it does not, the child's end waits no longer."""
+_ENDLESS = "it computed, and did not come to an end"
 _LOG = structlog.get_logger()
 
 
@@ -283,12 +286,14 @@ class Supervisor:
         self._stands = False
         if self._heartbeats:
             self._heartbeats.close()  # first: it needs no ZooKeeper
+        counted = None
         if self._blameless or self._stop.is_set():
             self._deaths.forget()
         else:
-            self._deaths.count()
+            counted = self._deaths.count()
         if self._member:
             self._member.close()
+        log_death(counted)
 
     def _new_detector(self) -> FailureDetector:
         return FailureDetector(self._settings.failure_timeout_ms / 1000, _TICK_S)
@@ -317,8 +322,13 @@ class Supervisor:
 
     def _kill(self, child: Child, family: Family, reason: KillReason) -> None:
         """End the child; with all below the JVM, and a frozen JVM too, where it hangs there."""
-        child.kill()  # first: others wait for that, and a log may hang
         told = self._status.activity if self._status else None
+        waits = reason is KillReason.STUCK and told is not None and not told.step.computes
+        self._blameless = waits or reason in (KillReason.CUT_OFF, KillReason.STOPPED)
+        why = _ENDLESS if reason is KillReason.STUCK else ""
+        counted = None if self._blameless else self._deaths.count(why, _COUNTED_S)
+        child.kill()  # before all else: others wait for that, and a log may hang
+        log_death(counted)
         _LOG.error(
             f"the child is killed: {reason.sentence}",
             reason=reason,
@@ -328,8 +338,6 @@ class Supervisor:
             sequence=told.sequence if told else None,
             inputs=told.inputs if told else None,
         )
-        waits = reason is KillReason.STUCK and told is not None and not told.step.computes
-        self._blameless = waits or reason in (KillReason.CUT_OFF, KillReason.STOPPED)
         self._kills = {**self._kills, reason: self._kills.get(reason, 0) + 1}
         sound = reason not in (KillReason.STOPPED, KillReason.STUCK) or family.kill_below()
         if not self._child_ended.wait(self._settings.failure_timeout_ms / 1000):
