@@ -3402,7 +3402,7 @@ MUTATIONS = (
         "        if self._blameless or self._stop.is_set():\n"
         "            self._deaths.forget()\n"
         "        else:\n"
-        "            self._deaths.count()\n"
+        "            counted = self._deaths.count()\n"
         "        if self._member:\n"
         "            self._member.close()\n",
         "        if self._member:\n"
@@ -3410,10 +3410,61 @@ MUTATIONS = (
         "        if self._blameless or self._stop.is_set():\n"
         "            self._deaths.forget()\n"
         "        else:\n"
-        "            self._deaths.count()\n",
+        "            counted = self._deaths.count()\n",
         "tests/unit/ha/test_supervisor.py"
         "::test_a_kill_for_which_no_record_is_to_blame_is_not_counted_as_a_death",
         "'close', 'count'",
+    ),
+    Mutation(
+        "poison",
+        "a death is counted behind the end of the engine, when others close its session",
+        "engine/espha/ha/supervisor.py",
+        "        counted = None if self._blameless else self._deaths.count(why, _COUNTED_S)\n"
+        "        child.kill()  # before all else: others wait for that, and a log may hang\n",
+        "        child.kill()\n"
+        "        counted = None if self._blameless else self._deaths.count(why, _COUNTED_S)\n",
+        "tests/unit/ha/test_supervisor.py"
+        "::test_a_kill_for_which_no_record_is_to_blame_is_not_counted_as_a_death",
+        "'killed', 'count'",
+    ),
+    Mutation(
+        "poison",
+        "a death that was lost with its session is never written",
+        "engine/espha/ha/deaths.py",
+        "elif there is not None and there.log == known.log and known.outranks(there):",
+        "elif False:",
+        "tests/component/test_deaths.py"
+        "::test_what_was_lost_with_a_session_is_written_in_the_next_one",
+        "the second death",
+    ),
+    Mutation(
+        "poison",
+        "what others have counted later is written over",
+        "engine/espha/ha/deaths.py",
+        "there.log == known.log and known.outranks(there):",
+        "there.log == known.log:",
+        "tests/component/test_deaths.py::test_what_others_count_later_is_not_written_over",
+        "what was known before was written",
+    ),
+    Mutation(
+        "live",
+        "the batch that has ended an engine is tried with all that has come meanwhile",
+        "engine/espha/engine/leader.py",
+        "self._quarantine.again(self._at.sequence) or self._size.limit",
+        "self._size.limit",
+        "tests/unit/engine/test_quarantine.py"
+        "::test_what_has_come_meanwhile_is_not_tried_with_the_batch_that_ended_an_engine",
+        "assert",
+    ),
+    Mutation(
+        "live",
+        "one small batch that had to wait gives a page of records minutes",
+        "engine/espha/ha/progress_judge.py",
+        "        each = min(self._records, default=0.0)\n",
+        "        each = max(self._records, default=0.0)\n",
+        "tests/unit/ha/test_progress_judge.py"
+        "::test_a_few_records_that_had_to_wait_make_no_page_long",
+        "assert",
     ),
     Mutation(
         "live",

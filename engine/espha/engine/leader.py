@@ -100,7 +100,8 @@ class Leader:
         self._calm = False
         self._size.begin()
         if not self._carefully(0):
-            self._commit(*self._inputs.take(self._size.limit, 0))
+            again = self._quarantine.again(self._at.sequence) or self._size.limit
+            self._commit(*self._inputs.take(min(again, self._size.limit), 0))
 
     def step(self, prove: bool = False) -> bool:
         """Commit the next batch; say whether there was anything to do.

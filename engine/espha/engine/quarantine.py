@@ -1,11 +1,12 @@
 """How an active engine works where others have died, until the one to blame is set aside.
 
-Twice a batch is tried as it comes. From the second death on in one stretch of the input the engine
-is careful there: first it lets time pass in a batch without input, so that what time alone brings
-about is never laid on a record; then it takes a sixteenth of what the dead one had taken, and so
-on, down to one record at a time, with the clock standing still. A record is set aside when it has
-ended two lives alone, or when the kernel has named it twice: that costs two lives where the kernel
-can name it, else 4 in a batch of up to 31 records, 5 of up to 511, and 6 of more.
+Twice a batch is tried as it came, without what has come meanwhile. From the second death on in one
+stretch of the input the engine is careful there: first it lets time pass in a batch without input,
+so that what time alone brings about is never laid on a record; then it takes a sixteenth of what
+the dead one had taken, and so on, down to one record at a time, with the clock standing still. A
+record is set aside when it has ended two lives alone, or when the kernel has named it twice: that
+costs two lives where the kernel can name it, else 4 in a batch of up to 31 records, 5 of up to 511,
+and 6 of more.
 
 A batch whose transaction was lost because it computed for too long counts as a death, too: what
 comes after it is a smaller one. So does one whose outputs have waited for Kafka that long, but no
@@ -80,6 +81,17 @@ class Quarantine:
         if sequence < deaths.after or not (inside or sequence == deaths.after):
             return None
         return Care(max(1, deaths.records // _PARTS))
+
+    def again(self, sequence: int) -> int | None:
+        """Return how many records a batch behind `sequence` had in which one engine has died.
+
+        The next one tries the same batch, and not what has come meanwhile with it: where a record
+        is to blame, it stands among fewer others. None: nobody died there, or more than one did.
+        """
+        deaths = self._told.deaths
+        if deaths is None or deaths.log != self._log or deaths.after != sequence:
+            return None
+        return deaths.records if deaths.records and deaths.count < _FROM else None
 
     def skips(self, inputs: Sequence[Input]) -> tuple[Skip, ...]:
         """Return which of these records are set aside, and why."""

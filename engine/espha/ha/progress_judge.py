@@ -61,6 +61,9 @@ _PATIENCE = 20
 """How many times longer everything may take in a child that nobody waits for."""
 _MANY = 4
 """Records of a batch from which on it says something of what one record takes."""
+_BATCHES = 8
+"""So many batches in a row must have been slow for their records to be called so: a few records may
+have waited for the processor, and of 512 the same would be a minute."""
 _LOOK_AFTER = 2
 """Ticks of standstill after which to look at who computes."""
 
@@ -90,7 +93,8 @@ class ProgressJudge:
         self._lock = threading.Lock()
         self._timeout, self._tick = failure_timeout_s, tick_s
         self._usual: dict[tuple[Step, int], float] = {}
-        self._record = 0.0
+        self._records = deque[float](maxlen=_BATCHES)
+        """What a record has taken in the last batches of many."""
         self._family: Processes = Family(None)
         self._told: Activity | None = None
         self._stands_s = 0.0
@@ -186,7 +190,8 @@ class ProgressJudge:
         if not told.records:
             return max(_WHOLE_STATE_S, TIMES_USUAL * self._usual.get(_kind(told), 0.0))
         records = min(told.records, PAGE_RECORDS)
-        usual = max(self._usual.get(_kind(told), 0.0), self._record * records)
+        each = min(self._records, default=0.0)
+        usual = max(self._usual.get(_kind(told), 0.0), each * records)
         return max(_BUSY_TIMES * self._timeout, TIMES_USUAL * usual, _RECORD_S * records)
 
     def _busy(self) -> bool:
@@ -200,7 +205,7 @@ class ProgressJudge:
         kind = _kind(told)
         self._usual[kind] = max(self._usual.get(kind, 0.0) * _FORGETS, took_s)
         if told.step.computes and told.records >= _MANY:
-            self._record = max(self._record * _FORGETS, took_s / min(told.records, PAGE_RECORDS))
+            self._records.append(took_s / min(told.records, PAGE_RECORDS))
 
 
 def _kind(told: Activity) -> tuple[Step, int]:

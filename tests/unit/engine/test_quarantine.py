@@ -208,6 +208,26 @@ def test_a_single_record_is_set_aside_when_it_was_careful_twice(tmp_path: Path) 
     assert site.skipped == [0]
 
 
+def test_what_has_come_meanwhile_is_not_tried_with_the_batch_that_ended_an_engine(
+    tmp_path: Path,
+) -> None:
+    """Else a record among few would be looked for among all that a pause lets come together."""
+    site = Site(9, tmp_path)
+    assert not live(site, unnamed(3))
+    site.rows += [Input(TOPIC, place, b"x") for place in range(9, 600)]
+    live_on(site, unnamed(3))
+    assert site.lives == 5, "9 twice, one alone twice; then it goes on"
+    assert site.skipped == [3]
+
+
+def test_behind_a_batch_that_was_tried_again_all_is_as_ever(tmp_path: Path) -> None:
+    site = Site(9, tmp_path)
+    assert not live(site, unnamed(3))
+    site.rows += [Input(TOPIC, place, b"x") for place in range(9, 600)]
+    live_on(site, lambda batch: None)
+    assert [record.records for record in site.log] == [9, 512, 79]
+
+
 def test_kills_of_healthy_engines_set_nothing_aside(tmp_path: Path) -> None:
     """Four in a row in the middle of batches behind the same order record."""
     site = Site(40, tmp_path)

@@ -142,6 +142,16 @@ def test_records_that_take_long_give_their_batches_time(scene: Scene) -> None:
     assert count > page * 0.1 / TICK_S * 3
 
 
+def test_a_few_records_that_had_to_wait_make_no_page_long(scene: Scene) -> None:
+    """Four that took 0.3 s on a busy machine would give 512 of them two and a half minutes."""
+    scene.family.busy = True
+    for ticks in (0, 3, 0, 0, 3, 3, 3, 3, 3, 3, 3):
+        scene.step(Step.RUNNING, ticks=ticks, records=4)
+    scene.step(Step.RUNNING, records=512)
+    count, _ = scene.ticks_until()
+    assert 50 <= count < 60
+
+
 @pytest.mark.parametrize("step", [Step.RUNNING, Step.REPLAYING])
 def test_time_alone_may_take_as_long_as_a_whole_state_takes(scene: Scene, step: Step) -> None:
     """Nothing of it can be set aside: the next engine would have to compute it as well."""
