@@ -78,7 +78,7 @@ _HANGS = (
 )
 _COUNTED_S = 0.1
 """ZooKeeper writes in a few milliseconds; where it does not, the child's end waits no longer."""
-_ENDLESS = "it computed, and did not come to an end"
+_ENDLESS = "it did not come to an end"
 _LOG = structlog.get_logger()
 
 
