@@ -3239,8 +3239,8 @@ MUTATIONS = (
         "poison",
         "records of a log that was made anew are set aside for those of the old one",
         "engine/espha/engine/quarantine.py",
-        "        if deaths is None or deaths.log != self._log:\n",
-        "        if deaths is None:\n",
+        "deaths if deaths is not None and deaths.log == self._log else None",
+        "deaths",
         "tests/unit/engine/test_quarantine.py::test_a_record_of_another_log_is_not_set_aside",
         "assert ([4]",
     ),
@@ -3436,6 +3436,16 @@ MUTATIONS = (
         "tests/component/test_deaths.py"
         "::test_what_was_lost_with_a_session_is_written_in_the_next_one",
         "the second death",
+    ),
+    Mutation(
+        "poison",
+        "a first death that was lost with its session is never written",
+        "engine/espha/ha/deaths.py",
+        "            if version is None:\n",
+        "            if version == -1:\n",
+        "tests/component/test_deaths.py"
+        "::test_a_first_death_that_was_lost_with_its_session_is_written_in_the_next_one",
+        "the first death",
     ),
     Mutation(
         "poison",

@@ -71,10 +71,16 @@ class Quarantine:
         """Work on the order log that has the id `log` in Kafka."""
         self._told, self._note, self._log = told, note, log
 
+    @property
+    def _deaths(self) -> Deaths | None:
+        """What is known of deaths in this order log; of another one, nothing counts."""
+        deaths = self._told.deaths
+        return deaths if deaths is not None and deaths.log == self._log else None
+
     def care(self, sequence: int, inputs: Cursors) -> Care | None:
         """Say how to go on behind the order record `sequence`; None: as ever."""
-        deaths = self._told.deaths
-        if deaths is None or deaths.log != self._log or deaths.count < _FROM:
+        deaths = self._deaths
+        if deaths is None or deaths.count < _FROM:
             return None
         cursors = inputs.next_offsets()
         inside = any(cursors.get(topic, end) < end for topic, _, end in deaths.inputs)
@@ -88,15 +94,15 @@ class Quarantine:
         The next one tries the same batch, and not what has come meanwhile with it: where a record
         is to blame, it stands among fewer others. None: nobody died there, or more than one did.
         """
-        deaths = self._told.deaths
-        if deaths is None or deaths.log != self._log or deaths.after != sequence:
+        deaths = self._deaths
+        if deaths is None or deaths.after != sequence or deaths.count >= _FROM:
             return None
-        return deaths.records if deaths.records and deaths.count < _FROM else None
+        return deaths.records or None
 
     def skips(self, inputs: Sequence[Input]) -> tuple[Skip, ...]:
         """Return which of these records are set aside, and why."""
-        deaths = self._told.deaths
-        if deaths is None or deaths.log != self._log:
+        deaths = self._deaths
+        if deaths is None:
             return ()
         condemned = {
             (one.place.topic, one.place.offset): one for one in deaths.blamed if one.times >= _TIMES

@@ -25,7 +25,6 @@ _FIRST_PAUSE_S = 0.3
 _DOUBLED = 7
 """So often the first pause is doubled until it is the longest one."""
 _ANY_VERSION = -1
-_NOT_THERE = -2
 _LOG = structlog.get_logger()
 
 
@@ -164,7 +163,8 @@ class DeathRegister:
 
     def _read(self, answer: Any) -> None:
         client = self._client
-        deaths, version = None, _NOT_THERE
+        deaths: Deaths | None = None
+        version: int | None = None
         try:
             content, stat = answer.get_nowait()
             version = stat.version
@@ -184,17 +184,24 @@ class DeathRegister:
                 if self._child:
                     self._child.tell_deaths(deaths)
             left, self._left = self._left, None
-        if client is not None and known is not None and left is None:
-            self._write_again(client, known, deaths, version)
         if left is not None:
             log_death(self._count(left, client))
+        elif client is not None and known is not None:
+            self._write_again(client, known, deaths, version)
 
     def _write_again(
-        self, client: KazooClient, known: Deaths, there: Deaths | None, version: int
+        self, client: KazooClient, known: Deaths, there: Deaths | None, version: int | None
     ) -> None:
-        """Write what this supervisor knows, where what it wrote in an earlier session was lost."""
+        """Write what this supervisor knows, where what it wrote in an earlier session was lost.
+
+        Args:
+            client: of this session.
+            known: what it knew before it looked.
+            there: what stands there; None: nothing, or nothing that can be read.
+            version: of the znode; None: there is none.
+        """
         with contextlib.suppress(KazooException, KazooTimeoutError):
-            if version == _NOT_THERE:
+            if version is None:
                 client.create_async(self._path, self._secret.sealed(known.encode()))
             elif there is not None and there.log == known.log and known.outranks(there):
                 client.set_async(self._path, self._secret.sealed(known.encode()), version)

@@ -63,7 +63,8 @@ _MANY = 4
 """Records of a batch from which on it says something of what one record takes."""
 _BATCHES = 8
 """So many batches in a row must have been slow for their records to be called so: a few records may
-have waited for the processor, and of 512 the same would be a minute."""
+have waited for the processor, and of 512 the same would be a minute. Replays are judged alike:
+see `espha.engine.batch_size`."""
 _LOOK_AFTER = 2
 """Ticks of standstill after which to look at who computes."""
 
