@@ -422,12 +422,8 @@ def test_a_log_that_has_lost_its_end_is_not_written_to(
     admin, offsets = AdminClient({"bootstrap.servers": kafka.bootstrap}), Offsets(kafka.bootstrap)
     lost = offsets.topic_id(order)
     admin.delete_topics([order])[order].result(30)
-
-    def is_anew() -> bool:  # one broker may still know the old one when another does not
-        kafka.make_topics(order)
-        return offsets.topic_id(order) != lost
-
-    wait_until(is_anew, 60, "it is made anew")
+    kafka.make_topics(order)
+    wait_until(lambda: offsets.topic_id(order) != lost, 60, "the brokers know the new one")
     with pytest.raises(WriterFailed, match="lost its end: an order record has got offset 0, and 3"):
         mine.commit(outputs(topic, b"never"), b"never")
     heir = mine.renewed()

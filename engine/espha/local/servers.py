@@ -266,22 +266,19 @@ class Kafka:
     def make_topics(self, *names: str) -> None:
         """Make those of these one-partition topics that are missing, on all brokers.
 
-        The topic of transactions comes first, so that Kafka does not make it elsewhere.
+        The topic of transactions comes first, so that Kafka does not make it elsewhere. What is
+        there is the controller's to say: a broker may still list what was deleted.
         """
-        there = self._admin.list_topics(timeout=10).topics
         held = brokers.replicas(self.replicas, self.copies)
         config = {"min.insync.replicas": str(self.in_sync), "retention.ms": "-1"}
         topics = [
             NewTopic(name, 1, replica_assignment=[held], config={**config, **own_settings(name)})
             for name in names
-            if name not in there
         ]
-        if brokers.TRANSACTION_TOPIC not in there:
-            topics.insert(0, self._transaction_topic(held))
-        for future in self._admin.create_topics(topics).values() if topics else ():
+        for future in self._admin.create_topics([self._transaction_topic(held), *topics]).values():
             try:
                 future.result(30)
-            except KafkaException as error:  # a client of transactions had Kafka make its topic
+            except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
 
