@@ -23,8 +23,6 @@ _IDLE_S = 900.0
 """Longer than brokers and clients keep connections on which nothing happens."""
 _BACKLOG = 20_000
 """Rows: more than a batch may have, and than fit into one read."""
-_KUBELET_S = 1.0
-"""It looks at its containers once a second, and takes a while to make a new one."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +50,12 @@ def restart(trial: Trial, *pods: Pod) -> Mend:
     """Return what starts killed pods again when a successor is active, as a kubelet would."""
 
     def mend() -> None:
-        noticed = time.monotonic() + _KUBELET_S
         for pod in pods:
             assert pod.process is not None
             pod.process.wait()
         survivors = [pod for pod in trial.pods if pod not in pods]
         if survivors:
             wait_for_successor(survivors)
-        time.sleep(max(0.0, noticed - time.monotonic()))
         for pod in pods:
             pod.start()
 
