@@ -73,8 +73,8 @@ chaos: jars ## break engines and servers under load: make chaos CHAOS="--faults 
 edges: jars servers ## kill adapters under load: make edges EDGES="--kills 20 --rotations 10"
 	@PYTHONPATH=engine:tests:. $(PYTHON) -m edges $(EDGES)
 
-mutations: jars ## take out what protects each invariant, and see its test fail
-	@PYTHONPATH=engine:tests:. $(PYTHON) -m mutations
+mutations: jars ## take out what protects each invariant, and see its test fail: make mutations MUTATIONS="--numbers 1-50"
+	@PYTHONPATH=engine:tests:. $(PYTHON) -m mutations $(MUTATIONS)
 
 fuzz: venv ## 10,000 damaged models and 10,000 damaged lines of CSV, in some minutes
 	@ESPHA_FUZZ=10000 $(PYTEST) tests/unit/fuzz

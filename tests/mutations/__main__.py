@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,12 +27,19 @@ def main() -> int:
     """Print a table of mutations; return 1 when a test did not fail, or for another reason."""
     parser = argparse.ArgumentParser(prog="python -m mutations", description=__doc__)
     parser.add_argument("--only", metavar="TEXT", default="", help="those with this in their text")
-    only = parser.parse_args().only
-    chosen = [each for each in MUTATIONS if only in each.text]
+    parser.add_argument(
+        "--numbers",
+        metavar="FIRST-LAST",
+        type=numbers,
+        default=numbers("1-"),
+        help='of the list; a long run that has ended early goes on with its next number: "120-"',
+    )
+    asked = parser.parse_args()
+    chosen = chosen_of(asked.only, asked.numbers)
     table = Table("invariant", "taken out", "test", "", "what the test said")
     alive = 0
     with tempfile.TemporaryDirectory(prefix="espha-mutations-") as folder:
-        for number, each in enumerate(chosen, start=1):
+        for number, each in chosen.items():
             with _CONSOLE.status(f"{each.invariant}: {each.text}"):
                 copy = _copy(Path(folder) / "checkout")
                 target = copy / each.file
@@ -39,10 +47,35 @@ def main() -> int:
                 red, said = _run(each, copy, _own_jars(each, copy))
             alive += not red
             verdict = "[green]red, as it must be" if red else "[bold red]NOT SEEN"
-            _CONSOLE.print(f"[{number}/{len(chosen)}] {verdict}[/]: {each.text}", highlight=False)
+            _CONSOLE.print(
+                f"[{number}/{len(MUTATIONS)}] {verdict}[/]: {each.text}", highlight=False
+            )
+            if not red:
+                _CONSOLE.print(said, markup=False, highlight=False)
             table.add_row(each.invariant, each.text, each.test.partition("::")[2], verdict, said)
     _CONSOLE.print(table)
     return 1 if alive else 0
+
+
+def numbers(text: str) -> range:
+    """Return the numbers that "3-7" names, or "3-": from the third one on.
+
+    Raises:
+        argparse.ArgumentTypeError: it names none.
+    """
+    found = re.fullmatch(r"([0-9]+)-([0-9]*)", text)
+    named = range(int(found[1]), int(found[2] or len(MUTATIONS)) + 1) if found else range(0)
+    if not named or named[0] < 1 or named[-1] > len(MUTATIONS):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not FIRST-LAST or FIRST- with numbers from 1 to {len(MUTATIONS)}"
+        )
+    return named
+
+
+def chosen_of(only: str, wanted: range) -> dict[int, Mutation]:
+    """Return, by their numbers in the list, those with a text in theirs."""
+    every = enumerate(MUTATIONS, start=1)
+    return {number: each for number, each in every if number in wanted and only in each.text}
 
 
 def _copy(target: Path) -> Path:
