@@ -3413,7 +3413,7 @@ MUTATIONS = (
         "            counted = self._deaths.count()\n",
         "tests/unit/ha/test_supervisor.py"
         "::test_a_kill_for_which_no_record_is_to_blame_is_not_counted_as_a_death",
-        "'close', 'count'",
+        "At index 2 diff: 'close' != 'count'",
     ),
     Mutation(
         "poison",
@@ -3425,7 +3425,7 @@ MUTATIONS = (
         "        counted = None if self._blameless else self._deaths.count(why, _COUNTED_S)\n",
         "tests/unit/ha/test_supervisor.py"
         "::test_a_kill_for_which_no_record_is_to_blame_is_not_counted_as_a_death",
-        "'killed', 'count'",
+        "At index 0 diff: 'killed' != 'count'",
     ),
     Mutation(
         "poison",
