@@ -31,7 +31,7 @@ def main() -> int:
         "--numbers",
         metavar="FIRST-LAST",
         type=numbers,
-        default=numbers("1-"),
+        default="1-",
         help='of the list; a long run that has ended early goes on with its next number: "120-"',
     )
     asked = parser.parse_args()
