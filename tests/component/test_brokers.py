@@ -1,6 +1,7 @@
 """Brokers as espha sets them: which one leads, and which one controls."""
 
 import signal
+import subprocess
 import time
 import uuid
 from pathlib import Path
@@ -8,12 +9,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from espha.jvm import java_program
 from espha.kafka.reader import Ends, LogError, Offsets
 from espha.kafka.writer import FencedWriter, Record
 from espha.protocol.brokers import LEADER, TRANSACTION_PARTITIONS, TRANSACTION_TOPIC
 from espha_operator.reconcile import brokers
 from espha_operator.reconcile.rolling import Brokers
-from support.servers import BRIEF, Kafka, free_ports, wait_until
+from support.servers import BRIEF, JAR_CACHE, Kafka, free_ports, wait_until
 
 pytestmark = pytest.mark.component
 
@@ -116,6 +118,16 @@ def test_deaths_are_noticed_without_a_timeout(tmp_path: Path, which: str) -> Non
         wait_until(lambda: offsets.end("written") > 1, 60, "what is written is committed")
     finally:
         kafka.stop()
+
+
+def test_a_controller_that_is_not_active_yet_is_asked_once_more(tmp_path: Path) -> None:
+    """It refuses for some milliseconds behind its election; without, a second was lost then."""
+    source = Path(__file__).parent / "java/dev/espha/broker/SlowlyActive.java"
+    jars = f"{JAR_CACHE / 'kafka'}/*"
+    subprocess.run(["javac", "-cp", jars, "-d", tmp_path, source], check=True, timeout=300)
+    command = [java_program(), "-cp", f"{tmp_path}:{jars}", "dev.espha.broker.SlowlyActive"]
+    ran = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
+    assert ran.stdout.splitlines() == ["until it is fenced: 3", "behind its next end: 1"]
 
 
 def test_who_leads_for_the_first_time_has_the_classes_for_it_at_hand(tmp_path: Path) -> None:

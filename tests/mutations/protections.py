@@ -2043,6 +2043,15 @@ MUTATIONS = (
     ),
     Mutation(
         "live",
+        "a controller that is not active yet is asked for a fence once",
+        "engine/java-broker/dev/espha/broker/Fences.java",
+        "    } catch (RuntimeException elected) {",
+        "    } catch (ArithmeticException elected) {",
+        f"{_BROKERS}::test_a_controller_that_is_not_active_yet_is_asked_once_more",
+        "CalledProcessError",
+    ),
+    Mutation(
+        "live",
         "a broker counts as dead when its lifeline is closed",
         _LIFELINES,
         "      Socket next = connectedAtLast(address);\n",

@@ -8,7 +8,6 @@ import java.net.SocketAddress;
 import java.net.SocketTimeoutException;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import jdk.net.ExtendedSocketOptions;
@@ -17,17 +16,12 @@ import kafka.server.ControllerServer;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import kafka.server.SharedServer;
-import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
 import org.apache.kafka.common.message.EndQuorumEpochRequestData;
 import org.apache.kafka.common.message.EndQuorumEpochRequestData.PartitionData;
 import org.apache.kafka.common.message.EndQuorumEpochRequestData.TopicData;
-import org.apache.kafka.common.message.RequestHeaderData;
 import org.apache.kafka.common.network.ListenerName;
-import org.apache.kafka.common.protocol.ApiKeys;
-import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.controller.Controller;
-import org.apache.kafka.controller.ControllerRequestContext;
 import org.apache.kafka.metadata.MetadataCache;
 import org.apache.kafka.raft.KafkaRaftClient;
 import org.apache.kafka.raft.LeaderAndEpoch;
@@ -72,10 +66,9 @@ final class Lifelines {
   private final KafkaRaftClient<?> raft;
   private final Controller controller;
   private final MetadataCache metadata;
+  private final Fences fences;
   /** Brokers that have ended, and since when in ms. */
   private final Map<Integer, Long> ended = new ConcurrentHashMap<>();
-  /** Brokers that were fenced since they were last heard of, and in which epoch. */
-  private final Map<Integer, Long> fenced = new ConcurrentHashMap<>();
   private final Semaphore changed = new Semaphore(0);
   private long told;
 
@@ -86,6 +79,7 @@ final class Lifelines {
     listener = new ListenerName(config.controllerListenerNames().get(0));
     raft = ((SharedServer) field(server, "sharedServer")).raftManager().client();
     controller = ((ControllerServer) optional(server, "controller")).controller();
+    fences = new Fences(controller);
     metadata = ((BrokerServer) optional(server, "broker")).metadataCache();
   }
 
@@ -141,7 +135,7 @@ final class Lifelines {
    */
   private Socket renewed(int broker, Socket line) {
     ended.remove(broker);
-    fenced.remove(broker);
+    fences.forget(broker);
     SocketAddress address = line.getRemoteSocketAddress();
     if (!isClosed(line)) {
       LOG.info("the lifeline to broker {} has gone dead", broker);
@@ -239,7 +233,7 @@ final class Lifelines {
         endEpoch(broker, leads.epoch());
       }
     } else if (controller.isActive()) {
-      metadata.getAliveBrokerEpoch(broker).ifPresent(epoch -> fence(broker, epoch));
+      metadata.getAliveBrokerEpoch(broker).ifPresent(epoch -> fences.ask(broker, epoch));
     }
   }
 
@@ -266,33 +260,6 @@ final class Lifelines {
     EndQuorumEpochRequestData data = new EndQuorumEpochRequestData().setTopics(List.of(topic));
     raft.handle(
         new RaftRequest.Inbound(listener, 0, END_EPOCH_VERSION, data, Time.SYSTEM.milliseconds()));
-  }
-
-  /** Has the controller fence a broker, once: should it live after all, it will be back. */
-  private void fence(int broker, long epoch) {
-    Long before = fenced.put(broker, epoch);
-    if (before != null && before == epoch) {
-      return;
-    }
-    LOG.info("broker {} is fenced", broker);
-    RequestHeaderData header =
-        new RequestHeaderData()
-            .setRequestApiKey(ApiKeys.BROKER_HEARTBEAT.id)
-            .setRequestApiVersion(ApiKeys.BROKER_HEARTBEAT.latestVersion());
-    controller
-        .processBrokerHeartbeat(
-            new ControllerRequestContext(header, KafkaPrincipal.ANONYMOUS, OptionalLong.empty()),
-            new BrokerHeartbeatRequestData()
-                .setBrokerId(broker)
-                .setBrokerEpoch(epoch)
-                .setCurrentMetadataOffset(-1)
-                .setWantFence(true))
-        .exceptionally(
-            failed -> {
-              LOG.info("broker {} is not fenced", broker, failed);
-              fenced.remove(broker, epoch);
-              return null;
-            });
   }
 
   private static long now() {
