@@ -248,7 +248,8 @@ def test_a_young_jvm_rehearses_until_java_has_compiled(
     """Java does that behind some 200 times; else it would do so behind the take-over."""
     monkeypatch.setattr(transactions, "_LATER_ROUNDS", 1_000_000)
     mine, rehearsed = rehearsing(kafka, topic, spark)
-    wait_until(lambda: rehearsed() > 200, 60, "200 rehearsals", moved=rehearsed)
+    # for less than the minute behind which those at the start are repeated
+    wait_until(lambda: rehearsed() > 200, 30, "200 rehearsals", moved=rehearsed)
     monkeypatch.setattr(transactions, "_LATER_ROUNDS", 100)
     mine.warm_up([topic], scratch_of(topic), "engine-0")  # as the next engine process does
     wait_until(lambda: stands(rehearsed), 60, "no rehearsal any more")
