@@ -2036,7 +2036,7 @@ MUTATIONS = (
         "live",
         "a dead broker is missed by timeout only",
         _LIFELINES,
-        "metadata.getAliveBrokerEpoch(broker).ifPresent(epoch -> fence(broker, epoch));",
+        "metadata.getAliveBrokerEpoch(broker).ifPresent(epoch -> fences.ask(broker, epoch));",
         "return;",
         f"{_BROKERS}::test_deaths_are_noticed_without_a_timeout",
         "",
