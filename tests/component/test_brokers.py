@@ -124,7 +124,8 @@ def test_a_controller_that_is_not_active_yet_is_asked_once_more(tmp_path: Path) 
     """It refuses for some milliseconds behind its election; without, a second was lost then."""
     source = Path(__file__).parent / "java/dev/espha/broker/SlowlyActive.java"
     jars = f"{JAR_CACHE / 'kafka'}/*"
-    subprocess.run(["javac", "-cp", jars, "-d", tmp_path, source], check=True, timeout=300)
+    options = ("--release", "17", "-cp", jars, "-d", tmp_path)  # as our own classes
+    subprocess.run(["javac", *options, source], check=True, timeout=300)
     command = [java_program(), "-cp", f"{tmp_path}:{jars}", "dev.espha.broker.SlowlyActive"]
     ran = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
     assert ran.stdout.splitlines() == ["until it is fenced: 3", "behind its next end: 1"]

@@ -66,8 +66,9 @@ final class Fences {
             .setWantFence(true);
     try {
       return controller.processBrokerHeartbeat(context, request);
-    } catch (RuntimeException elected) { // but not yet active: a matter of milliseconds
-      return CompletableFuture.failedFuture(elected);
+    } catch (RuntimeException refused) {
+      // thrown by who is elected, and not active for some milliseconds yet
+      return CompletableFuture.failedFuture(refused);
     }
   }
 }
