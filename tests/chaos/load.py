@@ -20,12 +20,10 @@ from espha.kafka.reader import CLIENT_TUNING, PARTITION
 
 LINGER_MS = 20
 _TICK_S = 0.01
-_IN_FLIGHT = 5
-"""Requests that an idempotent producer may have on their way to a broker.
-
-With so many, and rows that wait, librdkafka's thread asks again and again without a pause. It took
-half a core, and more, just when brokers were slow.
-"""
+_TOGETHER_MS = 0.5
+"""librdkafka's own `linger.ms`: what is sent at once leaves in one request."""
+_POLL_S = 0.001
+"""librdkafka waits in whole milliseconds."""
 _FLUSH_S = 120.0
 
 
@@ -85,13 +83,21 @@ class Load:
 
 
 def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[str]) -> int:
-    """Write until standard input ends; return the number of rows written."""
+    """Write until standard input ends; return the number of rows written.
+
+    Rows say when they were made, and leave so many ms later, as with a client that fills its
+    requests. One request a topic is on its way, and what is made meanwhile waits here. With two, a
+    broker that has just begun to lead may refuse the second one as out of order; behind that
+    librdkafka wrote rows twice, and once none any more. And where rows wait in librdkafka, its
+    thread looks after them without a pause: it took half a core, just when brokers were slow.
+    """
     producer = Producer(
         {
             **CLIENT_TUNING,
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
-            "linger.ms": linger_ms,
+            "max.in.flight.requests.per.connection": 1,
+            "linger.ms": _TOGETHER_MS,
             "message.timeout.ms": 0,
             "queue.buffering.max.messages": 1_000_000,
         }
@@ -108,32 +114,52 @@ def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[
         ended.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    row, start, sent = MODELS[model].row, time.monotonic(), 0
     on_their_way = 0
 
     def delivered(*_: object) -> None:
         nonlocal on_their_way
         on_their_way -= 1
 
-    while not ended.wait(max(_TICK_S, linger_ms / 1000)):
-        producer.poll(0)
-        if paused.is_set():
-            start = time.monotonic() - sent / rate
-        while bursts:
-            start -= bursts.popleft() / rate
-        due = int((time.monotonic() - start) * rate)
-        if due <= sent or on_their_way + len(topics) > _IN_FLIGHT:
-            continue
-        last_ones = max(sent, due - len(topics))  # one a topic, and a request a topic
-        for number in range(sent, due):
-            text = row(number, time.time_ns() // 1_000_000).encode()
-            topic, told = topics[number % len(topics)], {}
-            if number >= last_ones:
+    def send(rows: list[tuple[str, bytes]]) -> None:
+        nonlocal on_their_way
+        last_ones = len(rows) - len(topics)  # one a topic, and a request a topic
+        for place, (topic, row) in enumerate(rows):
+            told = {}
+            if place >= last_ones:
                 told, on_their_way = {"on_delivery": delivered}, on_their_way + 1
-            producer.produce(topic, text, partition=PARTITION, **told)
-        sent = due
+            producer.produce(topic, row, partition=PARTITION, **told)
+        rows.clear()
+
+    row, start, made = MODELS[model].row, time.monotonic(), 0
+    waiting: list[tuple[str, bytes]] = []
+    tick_s, linger_s = max(_TICK_S, linger_ms / 1000), linger_ms / 1000
+    next_tick = leave = start
+    while not ended.is_set():
+        now = time.monotonic()
+        if waiting and not on_their_way and now >= leave:
+            send(waiting)
+        if now >= next_tick:
+            next_tick = now + tick_s
+            if paused.is_set():
+                start = now - made / rate
+            while bursts:
+                start -= bursts.popleft() / rate
+            due = int((now - start) * rate)
+            leave = leave if waiting else now + linger_s
+            for number in range(made, due):
+                text = row(number, time.time_ns() // 1_000_000).encode()
+                waiting.append((topics[number % len(topics)], text))
+            made = max(made, due)
+        wake = min(next_tick, leave) if waiting and not on_their_way else next_tick
+        left_s = wake - time.monotonic()
+        if left_s >= _POLL_S:
+            producer.poll(left_s)  # until something is delivered
+        else:
+            ended.wait(max(0.0, left_s))
+            producer.poll(0)
+    send(waiting)
     left: int = producer.flush(_FLUSH_S)
-    return sent - left
+    return made - left
 
 
 if __name__ == "__main__":

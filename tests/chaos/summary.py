@@ -268,6 +268,7 @@ def _trial(run: dict[str, Any]) -> Trials:
 def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
     successor, in_sync = strike["successor_ms"], strike["in_sync_s"]
     back = strike.get("back_ms")
+    gaps = [] if in_sync is None and not strike["gap_ms"] else [round(strike["gap_ms"])]
     return Figures(
         fault=strike["name"],
         model=run["model"],
@@ -277,8 +278,8 @@ def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
         false_failovers=strike["false_failovers"],
         damage=+Counter(strike["damage"]),
         later_ms=round(strike["later_ms"]),
-        gaps_ms=[round(strike["gap_ms"])],
-        quiet_gaps_ms=[round(strike["gap_ms"])] if strike["stolen"] <= QUIET else [],
+        gaps_ms=gaps,
+        quiet_gaps_ms=gaps if strike["stolen"] <= QUIET else [],
         successors_ms=[] if successor is None else [round(successor)],
         backs_ms=[] if back is None else [round(back)],
         in_sync_s=[] if in_sync is None else [round(in_sync, 1)],

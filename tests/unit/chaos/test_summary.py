@@ -55,6 +55,20 @@ def test_summaries_add_up_as_raw_trials_do(tmp_path: Path) -> None:
     assert report.markdown(summary.load(path)) == report.markdown(summary.of(runs))
 
 
+def test_a_strike_behind_which_nothing_came_is_no_short_gap() -> None:
+    """A trial that breaks down in it says so; a gap of 0 ms would hide it among the best."""
+    strikes = [Strike("engine", "any", "engine-0", "", 0, 10, 5)]
+    told = report.run_of(
+        Plan(("engine",), 1, 200, "ha", 1),
+        Source("make chaos", "c1", "now"),
+        Outcome(strikes, Verdict(), error="nothing has moved"),
+    )
+    kept = summary.of([told])
+    assert [(each.gaps_ms, each.quiet_gaps_ms) for each in kept.figures] == [([], [])]
+    assert kept.wrong == ["now (seed 1): nothing has moved"]
+    report.markdown(kept)
+
+
 def test_percentiles_are_those_of_all_strikes() -> None:
     runs = [run(number) for number in range(20)]
     gaps = sorted(each["gap_ms"] for one in runs for each in one["strikes"])
