@@ -114,30 +114,21 @@ def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[
         ended.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    on_their_way = 0
+    waiting: list[tuple[str, bytes]] = []
 
-    def delivered(*_: object) -> None:
-        nonlocal on_their_way
-        on_their_way -= 1
-
-    def send(rows: list[tuple[str, bytes]]) -> None:
-        nonlocal on_their_way
-        last_ones = len(rows) - len(topics)  # one a topic, and a request a topic
-        for place, (topic, row) in enumerate(rows):
-            told = {}
-            if place >= last_ones:
-                told, on_their_way = {"on_delivery": delivered}, on_their_way + 1
-            producer.produce(topic, row, partition=PARTITION, **told)
-        rows.clear()
+    def send() -> None:
+        for topic, text in waiting:
+            producer.produce(topic, text, partition=PARTITION)
+        waiting.clear()
 
     row, start, made = MODELS[model].row, time.monotonic(), 0
-    waiting: list[tuple[str, bytes]] = []
-    tick_s, linger_s = max(_TICK_S, linger_ms / 1000), linger_ms / 1000
+    linger_s = linger_ms / 1000
+    tick_s = max(_TICK_S, linger_s)
     next_tick = leave = start
     while not ended.is_set():
         now = time.monotonic()
-        if waiting and not on_their_way and now >= leave:
-            send(waiting)
+        if waiting and not len(producer) and now >= leave:
+            send()
         if now >= next_tick:
             next_tick = now + tick_s
             if paused.is_set():
@@ -150,14 +141,14 @@ def write(model: str, bootstrap: str, rate: float, linger_ms: int, topics: list[
                 text = row(number, time.time_ns() // 1_000_000).encode()
                 waiting.append((topics[number % len(topics)], text))
             made = max(made, due)
-        wake = min(next_tick, leave) if waiting and not on_their_way else next_tick
+        wake = min(next_tick, leave) if waiting and not len(producer) else next_tick
         left_s = wake - time.monotonic()
         if left_s >= _POLL_S:
             producer.poll(left_s)  # until something is delivered
         else:
             ended.wait(max(0.0, left_s))
             producer.poll(0)
-    send(waiting)
+    send()
     left: int = producer.flush(_FLUSH_S)
     return made - left
 
