@@ -208,8 +208,9 @@ def _told(strike: Strike) -> str:
     moment = " in a transaction" if strike.moment == "transaction" else ""
     detail = f" ({strike.detail})" if strike.detail else ""
     back = "" if strike.back_ms is None else f", {strike.back_ms:.0f} behind the return"
+    gap = "no output behind it" if strike.gap_ms is None else f"gap {strike.gap_ms:.0f} ms"
     return (
-        f"{strike.name}{moment}: {strike.target}{detail}; gap {strike.gap_ms:.0f} ms, "
+        f"{strike.name}{moment}: {strike.target}{detail}; {gap}, "
         f"later {strike.later_ms:.0f}{back}; "
         f"{strike.takeovers} take-overs; in sync after {strike.ended - strike.struck:.1f} s"
     )

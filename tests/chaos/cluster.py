@@ -55,7 +55,7 @@ def _leg(
     outcome.minutes = (time.monotonic() - started) / 60
     report = demo.finish()
     for strike, (_, gap) in zip(outcome.strikes, report["gaps_ms"], strict=True):
-        strike.gap_ms = gap or 0.0
+        strike.gap_ms = gap
     outcome.verdict = verdict(report)
 
 

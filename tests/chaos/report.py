@@ -40,13 +40,10 @@ def run_of(plan: Plan, source: Source, outcome: Outcome) -> dict[str, Any]:
         entry["in_sync_s"] = round(strike.ended - strike.struck, 3) if strike.ended else None
         for moment in ("struck", "ended", "seen", "back"):
             del entry[moment]
-        entry["gap_ms"] = round(strike.gap_ms, 1)
-        entry["later_ms"] = round(strike.later_ms, 1)
         entry["stolen"] = round(strike.stolen, 3)
-        if strike.back_ms is not None:
-            entry["back_ms"] = round(strike.back_ms, 1)
-        if strike.successor_ms is not None:
-            entry["successor_ms"] = round(strike.successor_ms, 1)
+        for time_ms in ("gap_ms", "later_ms", "back_ms", "successor_ms"):
+            if entry[time_ms] is not None:
+                entry[time_ms] = round(entry[time_ms], 1)
         strikes.append(entry)
     return {
         **asdict(source),

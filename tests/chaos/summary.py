@@ -268,7 +268,8 @@ def _trial(run: dict[str, Any]) -> Trials:
 def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
     successor, in_sync = strike["successor_ms"], strike["in_sync_s"]
     back = strike.get("back_ms")
-    gaps = [] if in_sync is None and not strike["gap_ms"] else [round(strike["gap_ms"])]
+    gap = strike["gap_ms"]
+    gaps = [] if gap is None else [round(gap)]
     return Figures(
         fault=strike["name"],
         model=run["model"],

@@ -41,7 +41,7 @@ class Strike:
         seen: number of outputs that the reader had seen at the stroke.
         takeovers, false_failovers: since the fault before.
         gap_ms: the longest time between two outputs, of those of which some part lies in the
-            `DURING_S` seconds behind the stroke.
+            `DURING_S` seconds behind the stroke; None where no output came behind it.
         later_ms: the longest one behind them, until all was well: what it cost to come back.
         successor_ms: from the stroke to the first output that a successor committed; None where
             nobody took over.
@@ -62,7 +62,7 @@ class Strike:
     ended: float = 0.0
     takeovers: int = 0
     false_failovers: int = 0
-    gap_ms: float = 0.0
+    gap_ms: float | None = None
     later_ms: float = 0.0
     successor_ms: float | None = None
     back: float | None = None
@@ -74,10 +74,11 @@ class Strike:
         """Find the longest gap at the stroke, and the longest one later."""
         end = self.ended or float("inf")
         during = min(self.struck + DURING_S, end)
-        self.gap_ms = gap(arrivals, self.struck, during) * 1000
+        found = gap(arrivals, self.struck, during)
+        self.gap_ms = None if found is None else found * 1000
         behind = [each for each in arrivals if each.time > during]
-        self.later_ms = gap(behind, during, end) * 1000
-        if self.back is not None and gap(arrivals, self.back, self.back) > _STANDS_S:
+        self.later_ms = (gap(behind, during, end) or 0.0) * 1000
+        if self.back is not None and (gap(arrivals, self.back, self.back) or 0.0) > _STANDS_S:
             place = bisect_right(arrivals, self.back, key=lambda each: each.time)
             self.back_ms = (arrivals[place].time - self.back) * 1000
 
@@ -106,10 +107,13 @@ class Verdict:
 DAMAGES = ("lost", "double", "out of order", "wrong", "acks missing")
 
 
-def gap(arrivals: Sequence[Arrival], start: float, end: float) -> float:
-    """Return the longest time (s) between two arrivals of which some part lies in start..end."""
+def gap(arrivals: Sequence[Arrival], start: float, end: float) -> float | None:
+    """Return the longest time (s) between two arrivals of which some part lies in start..end.
+
+    None where there are no two such arrivals.
+    """
     gaps = [b.time - a.time for a, b in pairwise(arrivals) if b.time > start and a.time < end]
-    return max(gaps, default=0.0)
+    return max(gaps, default=None)
 
 
 def verdict(trial: Trial, arrivals: Sequence[Arrival], strikes: Sequence[Strike]) -> Verdict:

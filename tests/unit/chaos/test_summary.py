@@ -12,6 +12,7 @@ import typer
 from chaos import __main__ as command
 from chaos import report, summary
 from chaos.campaign import Outcome, Plan
+from chaos.reader import Arrival
 from chaos.report import Source
 from chaos.verdict import Strike, Verdict
 
@@ -58,6 +59,7 @@ def test_summaries_add_up_as_raw_trials_do(tmp_path: Path) -> None:
 def test_a_strike_behind_which_nothing_came_is_no_short_gap() -> None:
     """A trial that breaks down in it says so; a gap of 0 ms would hide it among the best."""
     strikes = [Strike("engine", "any", "engine-0", "", 0, 10, 5)]
+    strikes[0].measure([Arrival(9.9, "t", 0, "i:0:0", "")])
     told = report.run_of(
         Plan(("engine",), 1, 200, "ha", 1),
         Source("make chaos", "c1", "now"),
