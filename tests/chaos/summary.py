@@ -266,10 +266,8 @@ def _trial(run: dict[str, Any]) -> Trials:
 
 
 def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
-    successor, in_sync = strike["successor_ms"], strike["in_sync_s"]
-    back = strike.get("back_ms")
-    gap = strike["gap_ms"]
-    gaps = [] if gap is None else [round(gap)]
+    in_sync = strike["in_sync_s"]
+    gaps = _measured(strike["gap_ms"])
     return Figures(
         fault=strike["name"],
         model=run["model"],
@@ -281,10 +279,14 @@ def _figures(run: dict[str, Any], strike: dict[str, Any]) -> Figures:
         later_ms=round(strike["later_ms"]),
         gaps_ms=gaps,
         quiet_gaps_ms=gaps if strike["stolen"] <= QUIET else [],
-        successors_ms=[] if successor is None else [round(successor)],
-        backs_ms=[] if back is None else [round(back)],
+        successors_ms=_measured(strike["successor_ms"]),
+        backs_ms=_measured(strike.get("back_ms")),
         in_sync_s=[] if in_sync is None else [round(in_sync, 1)],
     )
+
+
+def _measured(time_ms: float | None) -> list[int]:
+    return [] if time_ms is None else [round(time_ms)]
 
 
 def _add(parts: list[_Part], new: _Part, *names: str) -> None:
